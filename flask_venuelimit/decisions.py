@@ -1,0 +1,170 @@
+"""What a limit asks of storage, what storage answers, and what the caller sees of it.
+
+A :class:`Charge` goes in, a :class:`Receipt` comes out, a :class:`Decision` is shown. Times inside are
+whole microseconds, because memory and Redis must agree to the last one; times shown are seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .policies import Policy
+
+_MICROSECONDS = 1_000_000
+
+
+class Cell(NamedTuple):
+    """One counter: where it lives, and the policy that rules it."""
+
+    key: str
+    policy: Policy
+
+
+class Charge(NamedTuple):
+    """What one limit asks: may ``cost`` be added to every one of ``cells``?
+
+    :param cells: one a policy of the limit; it admits where all of them do.
+    :param cost: a whole number, at least 1.
+    :param binding: whether its refusal refuses the whole point (a shadow limit's does not).
+    :param stays: whether it stays charged though another charge refuses (a failure limit's does: the
+        refusal is a failure).
+    """
+
+    cells: tuple[Cell, ...]
+    cost: int = 1
+    binding: bool = True
+    stays: bool = False
+
+
+class Record(NamedTuple):
+    """What one counter answered.
+
+    :param allowed: whether the cost fitted.
+    :param remaining: whole hits of cost 1 that fit now, after whatever was charged.
+    :param wait: microseconds until the cost would fit, 0 when it did, None where no wait helps.
+    :param reset: microseconds to the end of the window, or until a bucket is full.
+    :param delay: microseconds the caller is asked to hold the request back.
+    :param token: what gives this very charge back: storage's own, opaque to everybody else.
+    """
+
+    allowed: bool
+    remaining: int
+    wait: int | None
+    reset: int
+    delay: int = 0
+    token: str = ""
+
+
+class Receipt:
+    """Storage's answer to one charge; it can be given back once.
+
+    :param charge: what was asked.
+    :param records: one a cell, in the order of ``charge.cells``; empty where ``error`` is set.
+    :param charged: whether the cost was added.
+    :param error: why this charge alone could not be decided (a key of a wrong type), or None.
+    """
+
+    __slots__ = ("charge", "charged", "error", "records", "_redeemable")
+
+    def __init__(
+        self, charge: Charge, records: tuple[Record, ...], charged: bool, error: str | None = None
+    ) -> None:
+        self.charge = charge
+        self.records = records
+        self.charged = charged
+        self.error = error
+        self._redeemable = [None] if charged else []
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every cell had room."""
+        return all(record.allowed for record in self.records)
+
+    def redeem(self) -> bool:
+        """Claim the right to give this charge back: True once, for one caller, if it was charged."""
+        try:
+            # popping is the one step that two threads cannot both do
+            self._redeemable.pop()
+        except IndexError:
+            return False
+        return True
+
+    def tightest(self) -> int:
+        """Index of the cell that speaks for the limit.
+
+        Where cells refused, the one with the longest wait (None, which never ends, is the longest);
+        else the one with the least room, and of equals the one that takes longest to reset.
+        """
+        records = self.records
+        if len(records) == 1:
+            return 0
+        refused = [i for i, record in enumerate(records) if not record.allowed]
+        if refused:
+            return max(refused, key=lambda i: longest_wait(records[i].wait))
+        return min(range(len(records)), key=lambda i: (records[i].remaining, -records[i].reset))
+
+
+def longest_wait(wait: float | None) -> float:
+    """Order waits by length, None (no wait helps) being the longest of all."""
+    return float("inf") if wait is None else wait
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a limit decided, as the app, the headers, the page, logs and signals show it.
+
+    All of it comes from the one atomic step that decided; a limit of several policies shows its
+    tightest.
+
+    :param limit: the limit's name.
+    :param allowed: whether the request may pass (for a shadow limit: whether it would have).
+    :param quota: how much the policy holds.
+    :param window: the policy's window in seconds, or None.
+    :param remaining: whole hits of cost 1 that fit now.
+    :param retry_after: seconds to wait; 0.0 when admitted, None where no wait helps.
+    :param reset_after: seconds to the end of the window, or until a bucket is full.
+    :param delay: seconds the request is asked to be held back; 0.0 but for ``LeakyBucket``.
+    :param subject: whose bucket, as ``"participant:1a2b3c4d"``: the kind and eight characters of a
+        digest, never the identity itself.
+    :param shadow: whether the limit only watches.
+    :param receipt: what :meth:`Limit.refund` needs; None where nobody counted.
+    """
+
+    limit: str
+    allowed: bool
+    quota: int
+    window: float | None
+    remaining: int
+    retry_after: float | None
+    reset_after: float
+    delay: float
+    subject: str
+    shadow: bool = False
+    receipt: Receipt | None = field(default=None, repr=False, compare=False)
+
+
+def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) -> Decision:
+    """Make the decision that a receipt of storage amounts to."""
+    tightest = receipt.tightest()
+    record = receipt.records[tightest]
+    policy = receipt.charge.cells[tightest].policy
+    wait = record.wait
+    return Decision(
+        name,
+        receipt.allowed,
+        policy.quota,
+        policy.window,
+        record.remaining,
+        None if wait is None else wait / _MICROSECONDS,
+        record.reset / _MICROSECONDS,
+        record.delay / _MICROSECONDS,
+        subject,
+        shadow,
+        receipt,
+    )
+
+
+def uncounted(name: str, subject: str, policy: Policy, *, shadow: bool = False) -> Decision:
+    """Make the decision that stands where nobody counted: no storage, limiting off, failed open."""
+    return Decision(name, True, policy.quota, policy.window, policy.quota, 0.0, 0.0, 0.0, subject, shadow)

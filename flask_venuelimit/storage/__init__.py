@@ -1,0 +1,43 @@
+"""Where the counts live: the protocol every store follows, and how a URI becomes a store.
+
+A store knows no limit names, no identities and no pages. It is handed charges, decides them in one
+atomic step, and answers with receipts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from ..decisions import Charge, Receipt
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """What any store must do. Each call is one atomic step on the store's own clock."""
+
+    #: Whether anybody counts here; False only for the no-op.
+    counts: bool
+    #: The exceptions that mean "the store failed", as opposed to "the code is wrong".
+    failures: tuple[type[Exception], ...]
+
+    def decide(self, charges: Sequence[Charge]) -> list[Receipt]:
+        """Charge all of ``charges``, or none of them if a binding one does not fit.
+
+        Charges that fitted and ``stay`` are charged all the same. A shadow charge (not binding) is
+        charged with the others if it fits itself, and never stands in their way. A charge whose own
+        counter cannot be read comes back with ``error`` set and neither refuses nor is charged.
+        """
+        ...
+
+    def peek(self, charges: Sequence[Charge]) -> list[Receipt]:
+        """Answer what :meth:`decide` would, each charge for itself, and write nothing."""
+        ...
+
+    def refund(self, receipts: Sequence[Receipt]) -> None:
+        """Give back what these receipts charged, where the counters still hold it."""
+        ...
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these counters."""
+        ...
