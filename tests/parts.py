@@ -1,6 +1,6 @@
 """The parts some tests need beside Python: a store server, a browser, nginx. Where are they, and what if not?
 
-``python -m tests.parts`` prints what is there and what is not, and exits 1 if anything is missing.
+``python -m tests.parts`` prints what is there and what is not.
 """
 
 from __future__ import annotations
@@ -94,15 +94,18 @@ NGINX = Part("nginx", find_nginx, "install nginx")
 PARTS = (SERVER, BROWSER, NGINX)
 
 
-def main() -> int:
-    """Print each part and where it is, or how to get it."""
-    missing = 0
-    for part in PARTS:
-        path = part.find()
-        missing += path is None
-        print(f"{part.name}: {path or 'missing; ' + part.how}")
-    return 1 if missing else 0
+def main(arguments: list[str]) -> int:
+    """Print each part and where it is, or how to get it; with ``--missing`` only the names of the missing."""
+    paths = {part: part.find() for part in PARTS}
+    missing = [part for part, path in paths.items() if path is None]
+    if arguments == ["--missing"]:
+        lines = [part.name for part in missing]
+    else:
+        lines = [f"{part.name}: {path or 'missing; ' + part.how}" for part, path in paths.items()]
+    for line in lines:
+        print(line)
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
