@@ -1,0 +1,163 @@
+"""Limit state as header fields: what each limit holds, what is left of it, and until when.
+
+Three dialects, by the names ``VENUELIMIT_HEADERS`` knows them by:
+
+``draft``
+    ``RateLimit-Policy`` and ``RateLimit``, every limit in one list of structured fields (RFC 9651,
+    draft-ietf-httpapi-ratelimit-headers).
+``trio``
+    ``RateLimit-Limit``, ``RateLimit-Remaining``, ``RateLimit-Reset`` of the limit with the least room.
+``x``
+    the same three with an ``X-`` in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+from .decisions import Decision
+
+_MICROSECONDS = 1_000_000
+#: The largest integer a structured field can hold (RFC 9651, section 3.3.1).
+_MAX_INTEGER = 999_999_999_999_999
+
+
+class Shown(NamedTuple):
+    """One decision as it is to be shown.
+
+    :param decision: what the limit decided.
+    :param refund: whether its charge will be given back, so that it is shown as given back.
+    :param cost: what was charged, in hits.
+    """
+
+    decision: Decision
+    refund: bool = False
+    cost: int = 1
+
+
+class _Line(NamedTuple):
+    """What a limit's line says: remaining hits, and whole seconds until reset (None: no wait helps)."""
+
+    decision: Decision
+    remaining: int
+    reset: int | None
+    refuses: bool
+
+
+def whole_seconds(seconds: float) -> int:
+    """Round a wait up to whole seconds.
+
+    Waits are exact to the microsecond, and what lies below that is an artefact of floats: 58.001 is 59,
+    but 1.0000000001 is 1.
+    """
+    return -(-round(seconds * _MICROSECONDS) // _MICROSECONDS)
+
+
+def sf_string(text: str) -> str:
+    """Quote ``text`` as a structured field's string (RFC 9651, section 3.3.3).
+
+    Such a string holds printable ASCII; anything else, as an endpoint's name may have, is
+    percent-encoded, since what cannot be sent must not fail the response.
+    """
+    ascii_only = "".join(char if " " <= char <= "~" else quote(char, errors="replace") for char in text)
+    escaped = ascii_only.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def policy_item(decision: Decision) -> str:
+    """Say what a limit holds, as one item of ``RateLimit-Policy``: ``"join";q=150;w=60``.
+
+    ``w`` is left out where the window is no whole second. ``Concurrency``, the one policy without a
+    window, counts requests under way and says so in ``qu``.
+    """
+    item = f"{sf_string(decision.limit)};q={_integer(decision.quota)}"
+    if decision.window is None:
+        return item + ';qu="concurrent-requests"'
+    if decision.window >= 1 and decision.window == int(decision.window):
+        return item + f";w={_integer(int(decision.window))}"
+    return item
+
+
+def limit_item(name: str, remaining: int, reset: int | None) -> str:
+    """Say what is left of a limit, as one item of ``RateLimit``: ``"join";r=149;t=60``.
+
+    :param reset: whole seconds, or None: ``t`` is left out.
+    """
+    item = f"{sf_string(name)};r={_integer(remaining)}"
+    return item if reset is None else f"{item};t={_integer(reset)}"
+
+
+def limit_state(
+    decisions: Iterable[Shown],
+    kinds: Sequence[str],
+    refused: Decision | None = None,
+    retry_after: int | None = None,
+) -> list[tuple[str, str]]:
+    """Give the header fields that tell a client where it stands.
+
+    Shadow limits and decisions nobody counted show nothing. Of several decisions of one limit the last
+    is shown. A charge that will be given back shows as given back: what remains plus the cost, at most
+    the quota.
+
+    :param kinds: any of ``draft``, ``trio``, ``x``, in the order wanted.
+    :param refused: the decision that refused the request, or None where it was admitted. It shows 0
+        remaining, and its time is Retry-After, so that nothing in one response contradicts another.
+    :param retry_after: the seconds sent as Retry-After; None, where no wait helps, leaves the time out.
+    :return: names and values, each name once; empty where there is nothing to show.
+    """
+    latest = {
+        shown.decision.limit: shown
+        for shown in decisions
+        if shown.decision.receipt is not None and not shown.decision.shadow
+    }
+    lines = [_line(shown, refused, retry_after) for shown in latest.values()]
+    if not lines:
+        return []
+    fields: list[tuple[str, str]] = []
+    for kind in kinds:
+        if kind == "draft":
+            fields += _draft(lines)
+        else:
+            fields += _trio(lines, "X-" if kind == "x" else "")
+    return fields
+
+
+def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _Line:
+    decision = shown.decision
+    if decision is refused:
+        return _Line(decision, 0, retry_after, True)
+    if refused is not None and not decision.allowed:
+        wait = decision.retry_after
+        return _Line(decision, 0, None if wait is None else whole_seconds(wait), False)
+    remaining = decision.remaining
+    if shown.refund and decision.receipt is not None and decision.receipt.charged:
+        remaining = min(decision.quota, remaining + shown.cost)
+    return _Line(decision, remaining, whole_seconds(decision.reset_after), False)
+
+
+def _draft(lines: Sequence[_Line]) -> list[tuple[str, str]]:
+    policies = ", ".join(policy_item(line.decision) for line in lines)
+    limits = ", ".join(limit_item(line.decision.limit, line.remaining, line.reset) for line in lines)
+    return [("RateLimit-Policy", policies), ("RateLimit", limits)]
+
+
+def _trio(lines: Sequence[_Line], prefix: str) -> list[tuple[str, str]]:
+    # the refusing limit comes first among those without room: Reset and Retry-After have to agree
+    line = min(lines, key=lambda line: (line.remaining, not line.refuses, -_length(line.reset)))
+    fields = [
+        (f"{prefix}RateLimit-Limit", str(line.decision.quota)),
+        (f"{prefix}RateLimit-Remaining", str(line.remaining)),
+    ]
+    if line.reset is not None:
+        fields.append((f"{prefix}RateLimit-Reset", str(line.reset)))
+    return fields
+
+
+def _length(reset: int | None) -> float:
+    return float("inf") if reset is None else reset
+
+
+def _integer(number: int) -> int:
+    return max(0, min(number, _MAX_INTEGER))

@@ -1,0 +1,120 @@
+"""The limit page as views: the page, its assets, and the lines for robots.txt.
+
+The page needs nothing of the app it stands in: no session, no storage, no hook, no context processor.
+So it cannot be bounced by an auth gate, and it comes up when the rest does not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from flask import Blueprint, Response, current_app, request, send_from_directory
+from werkzeug.wrappers import Request
+from werkzeug.wrappers import Response as BaseResponse
+
+from ..settings import Settings
+from . import token
+from .rendering import View, render
+from .token import Ticket
+
+_STATIC = Path(__file__).parent / "static"
+_ASSET_TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_ASSET_MAX_AGE = 3_600
+_TOKEN = "t"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Robots-Tag": "noindex, nofollow",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def blueprint(settings: Settings) -> Blueprint:
+    """Make the blueprint ``venuelimit`` of one app: ``venuelimit.page`` and ``venuelimit.static``.
+
+    The routes give the page a place in the URL map; requests are answered earlier, by :func:`respond`.
+    """
+    views = Blueprint("venuelimit", __name__, template_folder="templates")
+
+    def page() -> BaseResponse:
+        return _page(request, settings)
+
+    views.add_url_rule(settings.page_path, "page", page)
+    views.add_url_rule(f"{settings.page_path}/static/<path:filename>", "static", _asset)
+    return views
+
+
+def respond(request: Request, settings: Settings) -> BaseResponse | None:
+    """Answer a request for the limit page or its assets, by path alone, on whatever host.
+
+    Meant for the first before-request hook. Anything else, and any method but GET and HEAD, is None:
+    routing has the right answer to that.
+    """
+    path = request.path
+    if not path.startswith(settings.page_path) or request.method not in ("GET", "HEAD"):
+        return None
+    rest = path[len(settings.page_path) :]
+    if not rest:
+        return _page(request, settings)
+    name = rest.removeprefix("/static/")
+    return _asset(name) if name in _ASSET_TYPES else None
+
+
+def redirect_target(request: Request, settings: Settings, text: str) -> str:
+    """Give the relative URL of the limit page, SCRIPT_NAME included, that carries the token ``text``."""
+    return f"{_page_url(request, settings)}?{urlencode({_TOKEN: text})}"
+
+
+def inline(request: Request, settings: Settings, ticket: Ticket, status: int, wait: int | None) -> BaseResponse:
+    """Show the page as the body of the refusal itself, with the refusal's status.
+
+    :param wait: the seconds of Retry-After, or None.
+    """
+    return _show(View.of(ticket, wait, status=status, root=_page_url(request, settings)), status)
+
+
+def protect(response: BaseResponse) -> None:
+    """Set the headers that every rendering of the page has; setting them again does no harm.
+
+    ``no-store``, ``noindex, nofollow``, ``no-referrer``, ``nosniff``.
+    """
+    for name, value in _HEADERS.items():
+        response.headers[name] = value
+
+
+def robots_txt(page_path: str) -> str:
+    """Give the lines that keep crawlers off the limit page (RFC 9309)."""
+    return f"User-agent: *\nDisallow: {quote(page_path)}\n"
+
+
+def _page(request: Request, settings: Settings) -> BaseResponse:
+    """Visited plainly or when the wait is over: 200. While it lasts: 429, so that scripts end in one."""
+    root = _page_url(request, settings)
+    ticket = token.read(settings.salt, request.args.get(_TOKEN))
+    if ticket is None:
+        return _show(View(root=root), 200)
+    wait = ticket.wait()
+    response = _show(View.of(ticket, wait, root=root), 200 if wait == 0 else 429)
+    if wait:
+        response.headers["Retry-After"] = str(wait)
+    return response
+
+
+def _show(view: View, status: int) -> BaseResponse:
+    response = Response(render(current_app._get_current_object(), view), status, mimetype="text/html")  # type: ignore[attr-defined]
+    protect(response)
+    return response
+
+
+def _asset(filename: str) -> BaseResponse:
+    # the type is told, not guessed: nosniff makes a browser drop what a system's table calls otherwise
+    kind = _ASSET_TYPES.get(filename)
+    response = send_from_directory(_STATIC, filename, mimetype=kind, max_age=_ASSET_MAX_AGE)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _page_url(request: Request, settings: Settings) -> str:
+    # exactly one slash in front: a SCRIPT_NAME that came from a header must not name another site
+    return quote("/" + (request.root_path.strip("/") + settings.page_path).lstrip("/"))
