@@ -97,9 +97,9 @@ def limit_state(
 ) -> list[tuple[str, str]]:
     """Give the header fields that tell a client where it stands.
 
-    Shadow limits and decisions nobody counted show nothing. Of several decisions of one limit the last
-    is shown. A charge that will be given back shows as given back: what remains plus the cost, at most
-    the quota.
+    Shadow limits and decisions nobody counted show nothing. Of several decisions of one limit the one
+    that refused is shown, else the last. A charge that will be given back shows as given back: what
+    remains plus the cost, at most the quota.
 
     :param kinds: any of ``draft``, ``trio``, ``x``, in the order wanted.
     :param refused: the decision that refused the request, or None where it was admitted. It shows 0
@@ -107,12 +107,7 @@ def limit_state(
     :param retry_after: the seconds sent as Retry-After; None, where no wait helps, leaves the time out.
     :return: names and values, each name once; empty where there is nothing to show.
     """
-    latest = {
-        shown.decision.limit: shown
-        for shown in decisions
-        if shown.decision.receipt is not None and not shown.decision.shadow
-    }
-    lines = [_line(shown, refused, retry_after) for shown in latest.values()]
+    lines = [_line(shown, refused, retry_after) for shown in _latest(decisions, refused)]
     if not lines:
         return []
     fields: list[tuple[str, str]] = []
@@ -122,6 +117,18 @@ def limit_state(
         else:
             fields += _trio(lines, "X-" if kind == "x" else "")
     return fields
+
+
+def _latest(decisions: Iterable[Shown], refused: Decision | None) -> list[Shown]:
+    latest: dict[str, Shown] = {}
+    for shown in decisions:
+        decision = shown.decision
+        if decision.receipt is None or decision.shadow:
+            continue
+        before = latest.get(decision.limit)
+        if before is None or before.decision is not refused:
+            latest[decision.limit] = shown
+    return list(latest.values())
 
 
 def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _Line:

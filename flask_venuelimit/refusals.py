@@ -118,9 +118,7 @@ class LimiterUnavailable(ServiceUnavailable, _Refusal503):
     title = "Service Unavailable"
     problem_type = "temporary-reduced-capacity"
 
-    def __init__(
-        self, pause: float | None, decision: Decision | None = None, jitter: float = 0.0
-    ) -> None:
+    def __init__(self, pause: float | None, decision: Decision | None = None, jitter: float = 0.0) -> None:
         super().__init__(None, retry_after=retry_seconds(pause, jitter))
         self.decision = decision
         self.message = None
@@ -164,9 +162,7 @@ def wants_page(request: Request) -> bool:
         return False
     if any(name.lower().startswith("sec-fetch-") for name, _ in headers):
         return headers.get("Sec-Fetch-Mode", "").strip().lower() == "navigate"
-    named = _named(request)
-    html = max((q for kind, q in named.items() if kind in _HTML), default=0)
-    return html > max((q for kind, q in named.items() if _is_json(kind)), default=0)
+    return _prefers_html(request)
 
 
 def body_kind(request: Request) -> str:
@@ -189,16 +185,11 @@ def render(refusal: RateLimited | LimiterUnavailable, request: Request, settings
     Needs an app context. :func:`finish` has to go over what comes out when all hooks have run.
     """
     person = wants_page(request)
-    if person and settings.page_mode == "redirect" and refusal.code == 429:
-        return redirect(_limit_page(refusal, request, settings), 303, Response)
-    kind = "html" if person else body_kind(request)
-    if kind == "html":
-        name = "" if refusal.decision is None else refusal.decision.limit
-        ticket = Ticket(name, None, way_back.of(request), refusal.message)
-        response = views.inline(request, settings, ticket, refusal.code, refusal.retry_after)
+    response: BaseResponse
+    if person and settings.page_mode == "redirect" and isinstance(refusal, RateLimited):
+        response = redirect(_limit_page(refusal, request, settings), 303, Response)
     else:
-        mimetype = _PROBLEM_JSON if kind == "problem" else "application/json"
-        response = Response(json.dumps(refusal.problem()), refusal.code, mimetype=mimetype)
+        response = _body("html" if person else body_kind(request), refusal, request, settings)
     finish(response, refusal)
     return response
 
@@ -223,10 +214,27 @@ def is_redirect(response: BaseResponse) -> bool:
     return 300 <= response.status_code < 400
 
 
-def _limit_page(refusal: RateLimited | LimiterUnavailable, request: Request, settings: Settings) -> str:
-    name = "" if refusal.decision is None else refusal.decision.limit
-    text = token.issue(settings.salt, name, refusal.retry_after, way_back.of(request), refusal.message)
+def _limit_page(refusal: RateLimited, request: Request, settings: Settings) -> str:
+    back = way_back.of(request)
+    text = token.issue(settings.salt, refusal.decision.limit, refusal.retry_after, back, refusal.message)
     return views.redirect_target(request, settings, text)
+
+
+def _body(
+    kind: str, refusal: RateLimited | LimiterUnavailable, request: Request, settings: Settings
+) -> BaseResponse:
+    if kind == "html":
+        name = "" if refusal.decision is None else refusal.decision.limit
+        ticket = Ticket(name, None, way_back.of(request), refusal.message)
+        return views.inline(request, settings, ticket, refusal.code, refusal.retry_after)
+    mimetype = _PROBLEM_JSON if kind == "problem" else "application/json"
+    return Response(json.dumps(refusal.problem()), refusal.code, mimetype=mimetype)
+
+
+def _prefers_html(request: Request) -> bool:
+    named = _named(request)
+    html = max((q for kind, q in named.items() if kind in _HTML), default=0)
+    return html > max((q for kind, q in named.items() if _is_json(kind)), default=0)
 
 
 def _named(request: Request) -> dict[str, float]:

@@ -6,18 +6,20 @@ import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flask import Flask, render_template
-from jinja2 import Environment, FileSystemLoader, TemplateError
+from flask import current_app, render_template
+from jinja2 import Environment, FileSystemLoader, TemplateNotFound
 
 from . import way_back as _way_back
 from .token import Ticket
 
 TEMPLATE = "venuelimit/too_many_requests.html"
 
-_log = logging.getLogger("flask_venuelimit")
+_logger = logging.getLogger("flask_venuelimit")
 _FOLDER = Path(__file__).parent / "templates"
 # an environment of our own, so that an app's delimiters, filters and loaders leave the page as it is
-_environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_environment = Environment(
+    loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
+)
 _UNITS = ((86_400, "day", 172_800), (3_600, "hour", 7_200), (60, "minute", 120), (1, "second", 0))
 
 
@@ -59,24 +61,24 @@ def in_words(seconds: int | None) -> str:
     return f"{exact}{count} {unit}{'' if count == 1 else 's'}"
 
 
-def render(app: Flask, view: View) -> str:
+def render(view: View) -> str:
     """Render the page. Needs an app context; a request context only where the app overrides it.
 
     The app's own ``venuelimit/too_many_requests.html`` is rendered as its other templates are. Where
     that fails, the error is logged and our own page is shown: whoever is refused is told so.
     """
-    if _overridden(app):
-        try:
+    try:
+        if _overridden():
             return render_template(TEMPLATE, **asdict(view))
-        except Exception:
-            _log.exception("The app's own %s failed; the built-in limit page is shown instead.", TEMPLATE)
+    except Exception:
+        _logger.exception("The app's own %s failed; the built-in limit page is shown instead.", TEMPLATE)
     return _environment.get_template(TEMPLATE).render(asdict(view))
 
 
-def _overridden(app: Flask) -> bool:
+def _overridden() -> bool:
     try:
-        found = app.jinja_env.get_template(TEMPLATE).filename
-    except TemplateError:
-        _log.exception("The app's own %s cannot be read; the built-in limit page is shown instead.", TEMPLATE)
+        found = current_app.jinja_env.get_template(TEMPLATE).filename
+    except TemplateNotFound:
+        # an app with a loader of its own, which does not look into blueprints
         return False
     return found is None or Path(found) != _FOLDER / TEMPLATE

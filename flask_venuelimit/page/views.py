@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from flask import Blueprint, Response, current_app, request, send_from_directory
+from flask import Blueprint, Response, request, send_from_directory
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -66,7 +66,9 @@ def redirect_target(request: Request, settings: Settings, text: str) -> str:
     return f"{_page_url(request, settings)}?{urlencode({_TOKEN: text})}"
 
 
-def inline(request: Request, settings: Settings, ticket: Ticket, status: int, wait: int | None) -> BaseResponse:
+def inline(
+    request: Request, settings: Settings, ticket: Ticket, status: int, wait: int | None
+) -> BaseResponse:
     """Show the page as the body of the refusal itself, with the refusal's status.
 
     :param wait: the seconds of Retry-After, or None.
@@ -102,7 +104,7 @@ def _page(request: Request, settings: Settings) -> BaseResponse:
 
 
 def _show(view: View, status: int) -> BaseResponse:
-    response = Response(render(current_app._get_current_object(), view), status, mimetype="text/html")  # type: ignore[attr-defined]
+    response = Response(render(view), status, mimetype="text/html")
     protect(response)
     return response
 

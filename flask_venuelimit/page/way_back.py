@@ -17,8 +17,7 @@ MAX_LENGTH = 1_000
 #: One leading slash, then printable ASCII without space and backslash: browsers read a backslash as a
 #: slash, and drop tabs and line ends, which turns ``/\host`` and ``/<tab>/host`` into another site.
 _SHAPE = re.compile(r"/(?!/)[!-\[\]-~]*|/")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\\]")
-_DOTS = frozenset({".", ".."})
+_DOUBTFUL = re.compile(r"^//|[\x00-\x1f\x7f-\x9f\\]|(?:^|/)\.\.?(?:/|$)")
 #: Something behind us may decode once more than we do; this many layers are looked through.
 _LAYERS = 4
 
@@ -34,7 +33,7 @@ def local(text: object) -> str | None:
         return None
     path = text.partition("?")[0].partition("#")[0]
     for _ in range(_LAYERS):
-        if path.startswith("//") or _CONTROL.search(path) or _DOTS & set(path.split("/")):
+        if _DOUBTFUL.search(path):
             return None
         path, before = unquote(path, errors="replace"), path
         if path == before:
