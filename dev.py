@@ -124,14 +124,10 @@ def fetch_parts() -> None:
 
     What cannot be had is no failure: the tests that need it skip and say how to get it.
     """
-    wanted = [name for name in missing_parts() if name in PACKAGES]
-    if wanted and is_root_on_debian():
-        packages = [PACKAGES[name] for name in wanted]
-        say(f"installing {' and '.join(packages)} with apt-get")
-        apt = ["apt-get", "--quiet", "--quiet", "--option", "DPkg::Lock::Timeout=120"]
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for step in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
-            subprocess.call([*apt, *step], env=environment, stdout=subprocess.DEVNULL)
+    wanted = missing_parts()
+    packages = [PACKAGES[name] for name in wanted if name in PACKAGES]
+    if packages and is_root_on_debian():
+        apt_get(packages)
         wanted = missing_parts()
     if "Chromium" in wanted:
         say("downloading Chromium with Playwright")
@@ -140,6 +136,15 @@ def fetch_parts() -> None:
         wanted = missing_parts()
     for name in wanted:
         say(f"still without {name}: the tests that need it will say how to get it")
+
+
+def apt_get(packages: list[str]) -> None:
+    """Install Debian packages; a failure shows in what is missing afterwards."""
+    say(f"installing {' and '.join(packages)} with apt-get")
+    quiet = ["apt-get", "--quiet", "--quiet", "--option", "DPkg::Lock::Timeout=120"]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for step in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+        subprocess.call([*quiet, *step], env=environment, stdout=subprocess.DEVNULL)
 
 
 def missing_parts() -> list[str]:

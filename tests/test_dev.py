@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from dev import is_root_on_debian
+
 DEV = Path(__file__).parent.parent / "dev.py"
-# Notes its arguments and the storage, and fails where the test says so.
+# Notes its arguments and the storage, fails where the test says so, and finds no $MISSING.
 NOTING_PYTHON = """#!/bin/sh
 echo "$@ [$FLASK_VENUELIMIT_STORAGE_URI]" >> "$NOTES"
-case "$*" in $FAILING) exit 7;; esac
+case "$*" in $FAILING) exit 7;; *"--missing") printf "$MISSING";; esac
 """
 CHECKS = ["-m ruff check", "-m ruff format --check", "-m mypy", "-m pytest"]
 
@@ -39,7 +41,13 @@ def run(project: Path) -> Run:
     """Run dev.py there, with further environment variables as keywords."""
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "NOTES": str(project / "notes"), "FAILING": "nothing", **variables}
+        environment = {
+            **os.environ,
+            "NOTES": str(project / "notes"),
+            "FAILING": "nothing",
+            "MISSING": "",
+            **variables,
+        }
         command = [sys.executable, str(project / "dev.py"), *arguments]
         return subprocess.run(command, env=environment, text=True, capture_output=True, check=False)
 
@@ -100,6 +108,22 @@ def test_a_failed_installation_ends_it(run: Run, project: Path) -> None:
     assert (failed.returncode, noted(project, "ruff")) == (7, [])
     run("test")
     assert len(noted(project, "pip --quiet")) == 1
+
+
+def test_a_missing_browser_stops_nothing(run: Run, project: Path) -> None:
+    """Where neither apt-get nor Playwright brings a browser, the checks run all the same."""
+    (project / "apt-get").symlink_to(project / ".venv/bin/python")
+    shown = run("test", MISSING="Chromium", PATH=f"{project}:{os.environ['PATH']}")
+    assert (shown.returncode, len(noted(project, "-m playwright install chromium"))) == (0, 1)
+    assert "still without Chromium: the tests that need it will say how to get it" in shown.stdout
+
+
+def test_debian_brings_what_is_missing(run: Run, project: Path) -> None:
+    """Root on Debian gets browser and nginx from apt-get; without that, nginx is only said to be missing."""
+    (project / "apt-get").symlink_to(project / ".venv/bin/python")
+    run("test", MISSING="Chromium\nnginx", PATH=f"{project}:{os.environ['PATH']}")
+    installed = [line.split("=120 ")[-1].removesuffix(" []") for line in noted(project, "--no-install")]
+    assert installed == (["install --yes --no-install-recommends chromium nginx"] * is_root_on_debian())
 
 
 def test_the_demo_counts_in_memory(run: Run, project: Path) -> None:
