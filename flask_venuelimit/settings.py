@@ -90,9 +90,7 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
 
 
 #: What an app may set, for the hint at a misspelt name.
-KNOWN = frozenset(
-    PREFIX + name.upper() for name in (*Settings.__dataclass_fields__, "enabled")
-)
+KNOWN = frozenset(PREFIX + name.upper() for name in (*Settings.__dataclass_fields__, "enabled"))
 
 
 def unknown_settings(config: Mapping[str, Any]) -> list[str]:

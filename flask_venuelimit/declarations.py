@@ -1,0 +1,133 @@
+"""What a limiter was told: its limits, where they stand, who is exempt, and how people are identified.
+
+Declarations belong to the VenueLimit and cover every app it serves. Nothing here knows an app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Blueprint, session
+from flask.globals import request_ctx
+
+from .errors import ConfigurationError
+from .keys import Stage
+from .limits import EXEMPT, Application, Limit, Runtime, Stack, Terms
+
+
+@dataclass(frozen=True)
+class Loader:
+    """How one sort of identity is told.
+
+    :param role: ``"participant"`` or ``"user"``.
+    :param stage: when it can be asked.
+    """
+
+    role: str
+    load: Callable[[], Any]
+    stage: Stage
+
+
+def _from_session(*names: str) -> Any:
+    """The first of these entries in the signed session, without marking the session as accessed.
+
+    A limiter that looks must not make Flask add ``Vary: Cookie`` to every response. Flask 3.1.3 marks
+    the session when the context hands it out, earlier ones when it is read.
+    """
+    context = request_ctx._get_current_object()  # type: ignore[attr-defined]
+    held = getattr(context, "_session", None) or session
+    accessed = held.accessed
+    try:
+        for name in names:
+            if value := held.get(name):
+                return value
+    finally:
+        held.accessed = accessed
+    return None
+
+
+def _participant() -> Any:
+    return _from_session("participant_id")
+
+
+def _user() -> Any:
+    return _from_session("_user_id", "user_id")
+
+
+@dataclass
+class Declarations:
+    """Everything declared on one limiter.
+
+    :param version: grows with each declaration, so that what was worked out from them can be renewed.
+    """
+
+    limits: list[Limit] = field(default_factory=list)
+    named: dict[str, Limit] = field(default_factory=dict)
+    everywhere: list[Application] = field(default_factory=list)
+    blueprints: list[tuple[Blueprint, Application]] = field(default_factory=list)
+    exempt_blueprints: list[tuple[Blueprint, object]] = field(default_factory=list)
+    exempt_if: list[Callable[[], Any]] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
+    loaders: dict[str, Loader] = field(
+        default_factory=lambda: {
+            "participant": Loader("participant", _participant, Stage.FRONT),
+            "user": Loader("user", _user, Stage.FRONT),
+        }
+    )
+    version: int = 0
+
+    def stage_of(self, role: str) -> Stage:
+        """When the callback for ``role`` can be asked."""
+        return self.loaders[role].stage
+
+    def identify(self, loader: Loader) -> None:
+        """Put a callback in the place of a built-in one, or of an earlier one."""
+        self.loaders[loader.role] = loader
+        self.version += 1
+
+    def declare(self, terms: Terms, runtime: Runtime) -> Limit:
+        """Add a limit, or find the equal one: a factory that runs twice declares twice.
+
+        :raises ConfigurationError: another limit has this name.
+        """
+        known = self.named.get(terms.name) if terms.name else None
+        if known is not None:
+            if not known.terms.matches(terms):
+                raise ConfigurationError(
+                    f"the limit {terms.name!r} is declared twice, and differently. Give one of them another "
+                    "name; if a factory declares it, pass functions that live at module level."
+                )
+            return known
+        limit = Limit(terms, runtime)
+        self.limits.append(limit)
+        if terms.name:
+            self.named[terms.name] = limit
+        self.version += 1
+        return limit
+
+    def attach(self, application: Application, blueprint: Blueprint | None) -> None:
+        """Let a limit cover a blueprint, or every request where it is None. Twice is once."""
+        if blueprint is None:
+            if application not in self.everywhere:
+                self.everywhere.append(application)
+        elif (blueprint, application) not in self.blueprints:
+            self.blueprints.append((blueprint, application))
+        self.version += 1
+
+    def spare(self, target: Any, what: object) -> None:
+        """Exempt a view, a view class or a blueprint from ``what``: one limit, or a whole limiter.
+
+        :raises ConfigurationError: the target is none of these.
+        """
+        if isinstance(target, Blueprint):
+            self.exempt_blueprints.append((target, what))
+        elif callable(target):
+            # an attribute, so that functools.wraps carries it outwards
+            setattr(target, EXEMPT, (*getattr(target, EXEMPT, ()), what))
+        else:
+            raise ConfigurationError(
+                f"{target!r} cannot be exempt. Use a view function or class, or a blueprint."
+            )
+        self.version += 1

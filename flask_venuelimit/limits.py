@@ -1,0 +1,294 @@
+"""A limit: a named policy with a key, and what it covers.
+
+Declaring one says how much, for whom, and what it costs. It is then put on views, blueprints or the
+whole app, or asked by hand.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeVar, overload
+
+from flask import Blueprint
+from werkzeug.wrappers import Response
+
+from .callbacks import accept, alike
+from .decisions import Decision
+from .errors import ConfigurationError
+from .keys import Key
+from .policies import Policy
+
+Cost = int | Callable[[], Any]
+Exempt = TypeVar("Exempt", bound=Callable[..., Any])
+View = TypeVar("View", bound=Callable[..., Any])
+
+#: The attribute of a decorated function that holds its :class:`Stack`.
+STACK = "__venuelimit__"
+#: The attribute of an exempt function or class that holds what it is exempt from.
+EXEMPT = "__venuelimit_exempt__"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a limit was declared with; two declarations with equal terms are one limit.
+
+    :param policies: all of them have to agree.
+    :param per_address: the policies where the key knows nobody and the address stands in; empty for
+        the same ones.
+    :param methods: the request methods it covers, or None for all.
+    :param refund_if: asked with the final response; true gives the charge back.
+    """
+
+    name: str | None
+    policies: tuple[Policy, ...]
+    key: Key
+    per_address: tuple[Policy, ...] = ()
+    cost: Cost = 1
+    methods: frozenset[str] | None = None
+    unless: Callable[[], Any] | None = None
+    refund_if: Callable[[Response], Any] | None = None
+    message: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        check_cost(self.cost, self.policies + self.per_address)
+        for what in ("unless", "refund_if"):
+            function = getattr(self, what)
+            if function is not None:
+                accept(what, function)
+
+    def matches(self, other: Terms) -> bool:
+        """Whether ``other`` declares the same limit."""
+        return all(alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+
+@dataclass(frozen=True)
+class Application:
+    """A limit put somewhere, at a cost."""
+
+    limit: Limit
+    cost: Cost
+
+
+@dataclass(eq=False)
+class Stack:
+    """Directly stacked decorators on one function: decided together, from the outside in."""
+
+    applications: tuple[Application, ...]
+    view: Callable[..., Any]
+    wrapper: Callable[..., Any] | None = None
+    #: Whether a call has passed through, or a further decorator has taken its place.
+    used: bool = False
+
+
+class Runtime(Protocol):
+    """What a limit needs of the limiter it belongs to."""
+
+    def attach(self, limit: Limit, cost: Cost, blueprint: Blueprint | None) -> None:
+        """Cover a blueprint, or the whole app where it is None."""
+        ...
+
+    def enforce(self, stack: Stack) -> None:
+        """Decide a decorated view's limits where they stand; raises RateLimited."""
+        ...
+
+    def decide_by_hand(self, limit: Limit, cost: int, subject: object, *, peek: bool) -> Decision:
+        """Charge or look, in or out of a request."""
+        ...
+
+    def refund_by_hand(self, decision: Decision) -> None:
+        """Give a decision's charge back."""
+        ...
+
+    def reset_by_hand(self, limit: Limit, subject: object) -> None:
+        """Forget what a subject used."""
+        ...
+
+    def refusal(self, limit: Limit, decision: Decision) -> Exception:
+        """Make the RateLimited that tells of a refusing decision."""
+        ...
+
+    def spare(self, target: Any, what: Limit | None) -> None:
+        """Exempt a view or blueprint from one limit, or from all where ``what`` is None."""
+        ...
+
+    def decorated(self, stack: Stack) -> None:
+        """Remember a decorated function, to warn where no request can ever reach it."""
+        ...
+
+
+class Limit:
+    """A named policy with a key; made by :meth:`VenueLimit.limit`, never directly.
+
+    Decorate a view with it, call it with a blueprint, or let it cover :meth:`everywhere`. Limits add
+    up: a narrower one never replaces a wider one.
+    """
+
+    def __init__(self, terms: Terms, runtime: Runtime) -> None:
+        self.terms = terms
+        self._runtime = runtime
+        #: Whether it has been asked by hand.
+        self.used = False
+
+    @property
+    def name(self) -> str | None:
+        """The name it was declared with."""
+        return self.terms.name
+
+    def __repr__(self) -> str:
+        policies = "; ".join(policy.spelling for policy in self.terms.policies)
+        return f"<Limit {self.name or 'unnamed'}: {policies} by {self.terms.key.kind}>"
+
+    @overload
+    def __call__(self, target: View) -> View: ...
+    @overload
+    def __call__(self, target: Blueprint) -> Blueprint: ...
+    @overload
+    def __call__(self, *, cost: Cost) -> Callable[[View], View]: ...
+
+    def __call__(self, target: Any = None, *, cost: Cost | None = None) -> Any:
+        """Cover a view (as a decorator) or a blueprint with its nested ones.
+
+        :param cost: what a request costs there, instead of the limit's own cost.
+        :raises ConfigurationError: the target is no view and no blueprint, or the cost cannot be kept.
+        """
+        if cost is not None:
+            check_cost(cost, self.terms.policies + self.terms.per_address)
+        if target is None:
+            return functools.partial(self.__call__, cost=cost)
+        cost = self.terms.cost if cost is None else cost
+        if isinstance(target, Blueprint):
+            self._runtime.attach(self, cost, target)
+            return target
+        if inspect.isclass(target) or not callable(target):
+            raise ConfigurationError(
+                f"the limit {self.name or 'without a name'} was put on {target!r}. It covers a view "
+                "function or a blueprint; for a class-based view use its `decorators` or one of its methods."
+            )
+        return self._decorate(target, cost)
+
+    def _decorate(self, view: Callable[..., Any], cost: Cost) -> Callable[..., Any]:
+        inner = getattr(view, STACK, None)
+        applications: tuple[Application, ...] = (Application(self, cost),)
+        # functools.wraps of somebody else's decorator copies the attribute along: only our own wrapper,
+        # not one around it, is a direct neighbour
+        if isinstance(inner, Stack) and inner.wrapper is view:
+            applications += inner.applications
+            view = inner.view
+            inner.used = True
+        stack = Stack(applications, view)
+        stack.wrapper = _wrap(view, stack, self._runtime)
+        setattr(stack.wrapper, STACK, stack)
+        self._runtime.decorated(stack)
+        return stack.wrapper
+
+    def everywhere(self, *, cost: Cost | None = None) -> Limit:
+        """Cover every request of the app, 404s and 405s included."""
+        if cost is not None:
+            check_cost(cost, self.terms.policies + self.terms.per_address)
+        self._runtime.attach(self, self.terms.cost if cost is None else cost, None)
+        return self
+
+    def exempt(self, target: Exempt) -> Exempt:
+        """Opt a view, a view class or a blueprint out of this limit; works as a decorator."""
+        self._runtime.spare(target, self)
+        return target
+
+    def hit(self, cost: int = 1, *, subject: object = None) -> Decision:
+        """Charge by hand, in or out of a request. Never raises for a refusal: look at ``allowed``.
+
+        ``refund_if`` plays no part: what is charged by hand is given back by hand.
+
+        :param cost: a whole number, at least 1.
+        :param subject: what the limit's key would return, instead of asking it.
+        :raises ValueError: the cost is below 1 or no whole number, or the subject is of no usable type.
+        """
+        return self._by_hand(cost, subject, peek=False)
+
+    def peek(self, cost: int = 1, *, subject: object = None) -> Decision:
+        """Answer what :meth:`hit` would, and write nothing."""
+        return self._by_hand(cost, subject, peek=True)
+
+    def refund(self, decision: Decision) -> None:
+        """Give back what ``decision`` charged, once, where the counters still hold it."""
+        self._runtime.refund_by_hand(decision)
+
+    def reset(self, subject: object) -> None:
+        """Forget what ``subject`` has used of this limit.
+
+        :param subject: what the limit's key would return.
+        :raises ValueError: it is of no usable type.
+        """
+        self._runtime.reset_by_hand(self, subject)
+
+    @contextmanager
+    def guard(self, cost: int = 1, *, subject: object = None) -> Iterator[Decision]:
+        """Charge by hand around a block.
+
+        :raises RateLimited: there is no room; the block does not run.
+        """
+        decision = self.hit(cost, subject=subject)
+        if not decision.allowed and not decision.shadow:
+            raise self._runtime.refusal(self, decision)
+        yield decision
+
+    def _by_hand(self, cost: object, subject: object, *, peek: bool) -> Decision:
+        if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1:
+            raise ValueError(f"the cost is {cost!r}. Use a whole number of at least 1.")
+        self.used = True
+        return self._runtime.decide_by_hand(self, cost, subject, peek=peek)
+
+
+def _wrap(view: Callable[..., Any], stack: Stack, runtime: Runtime) -> Callable[..., Any]:
+    """Put the decision in front of ``view``; an async view stays one, for decorators that await it."""
+    if inspect.iscoroutinefunction(view):
+
+        @functools.wraps(view)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            runtime.enforce(stack)
+            return await view(*args, **kwargs)
+
+        return awaited
+
+    @functools.wraps(view)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        runtime.enforce(stack)
+        return view(*args, **kwargs)
+
+    return limited
+
+
+def check_name(name: object) -> None:
+    """Hold a limit's name to what a header field can carry.
+
+    :raises ConfigurationError: it is no printable ASCII text.
+    """
+    if name is None:
+        return
+    if not isinstance(name, str) or not name.strip() or not name.isascii() or not name.isprintable():
+        raise ConfigurationError(
+            f"a limit's name is {name!r}. Use printable ASCII: the name is sent in header fields."
+        )
+
+
+def check_cost(cost: object, policies: Sequence[Policy]) -> None:
+    """Hold a declared cost to what the policies can ever admit.
+
+    :raises ConfigurationError: it is no whole number of at least 1, or more than a policy ever holds.
+    """
+    if callable(cost):
+        accept("a cost", cost)
+        return
+    if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1:
+        raise ConfigurationError(f"a cost is {cost!r}. Use a whole number of at least 1, or a function.")
+    for policy in policies:
+        # a limit of 0 is a closed door that somebody asked for; a cost over the quota is a mistake
+        if policy.quota and not policy.holds(cost):
+            raise ConfigurationError(
+                f"a cost of {cost} can never be admitted by {policy.spelling}, which holds {policy.quota} at "
+                "most. Lower the cost or raise the limit."
+            )
