@@ -35,6 +35,7 @@ class Refusal(HTTPException):
 
     decision: Decision | None
     retry_after: Any
+    message: str | None
     error: ClassVar[str]
     title: ClassVar[str]
     problem_type: ClassVar[str]
@@ -179,7 +180,7 @@ def body_kind(request: Request) -> str:
     return "json"
 
 
-def render(refusal: RateLimited | LimiterUnavailable, request: Request, settings: Settings) -> BaseResponse:
+def render(refusal: Refusal, request: Request, settings: Settings) -> BaseResponse:
     """Answer a refused request: a redirect to the limit page, the page itself, or JSON.
 
     Needs an app context. :func:`finish` has to go over what comes out when all hooks have run.
@@ -221,7 +222,7 @@ def _limit_page(refusal: RateLimited, request: Request, settings: Settings) -> s
 
 
 def _body(
-    kind: str, refusal: RateLimited | LimiterUnavailable, request: Request, settings: Settings
+    kind: str, refusal: Refusal, request: Request, settings: Settings
 ) -> BaseResponse:
     if kind == "html":
         name = "" if refusal.decision is None else refusal.decision.limit

@@ -1,0 +1,284 @@
+"""VenueLimit: what Flask sees.
+
+A request walks one way: the front hook decides what can be known before the app has run; the app's own
+hooks run; then what stands at the end of the hooks and at decorators is decided; the response gets its
+header fields; and when the request is over, what has to be given back is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, overload
+
+from flask import Flask, request
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from .callbacks import accept, logger
+from .decisions import Decision
+from .declarations import Declarations, Loader
+from .errors import ConfigurationError
+from .keys import Key, Stage, as_key, by_identity, by_ip
+from .limits import Cost, Exempt, Limit, Terms
+from .page import views as page_views
+from .policies import Policy, as_policies
+from .refusals import Refusal, register_handler, render
+from .runtime import Runtime
+from .settings import Settings, read_settings, unknown_settings
+from .state import EXTENSION, AppState
+from .storage import open_storage
+from .visits import succeeded
+
+Loads = TypeVar("Loads", bound=Callable[[], Any])
+PolicyLike = str | Policy | Sequence[str | Policy]
+KeyLike = Key | Callable[[], Any]
+
+
+class VenueLimit:
+    """Rate limits for a Flask app whose users share addresses.
+
+    :param app: initialised at once where given; else call :meth:`init_app`.
+    :param storage: a :class:`MemoryStorage`, a :class:`RedisStorage` or a redis-py client; outranks
+        ``VENUELIMIT_STORAGE_URI``.
+    """
+
+    def __init__(self, app: Flask | None = None, *, storage: Any = None) -> None:
+        self._declared = Declarations()
+        self._runtime = Runtime(self, self._declared)
+        self._storage = storage
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask) -> None:
+        """Put this limiter on an app.
+
+        :raises ConfigurationError: the app has a limiter already, or a setting cannot be kept.
+        """
+        if EXTENSION in app.extensions:
+            raise ConfigurationError(
+                f"the app {app.name!r} has a VenueLimit already. An app has one limiter: call init_app once, "
+                "and declare every limit on that one."
+            )
+
+        settings = read_settings(app.config, storage_given=self._storage is not None)
+        for message in unknown_settings(app.config):
+            logger.warning(message)
+
+        storage = open_storage(
+            settings.storage_uri if self._storage is None else self._storage, settings.storage_options
+        )
+        state = AppState(app, self, self._runtime.apps, self._declared, settings, storage)
+        if not state.storage.counts:
+            logger.warning(
+                "limiting is off in the app %r: no storage is set, so every limit admits every request. Set "
+                "VENUELIMIT_STORAGE_URI to turn it on, for instance to redis://localhost:6379, or to "
+                "memory:// for one process.",
+                app.name,
+            )
+
+        app.extensions[EXTENSION] = state
+        self._runtime.apps.append(app)
+        Hooks(app, state).install(app)
+
+    # -- declaring ------------------------------------------------------------------------------
+
+    def limit(
+        self,
+        policy: PolicyLike,
+        *,
+        name: str | None = None,
+        key: KeyLike = by_identity,
+        per_address: PolicyLike | None = None,
+        cost: Cost = 1,
+        methods: Iterable[str] | None = None,
+        unless: Callable[[], Any] | None = None,
+        refund_if: Callable[[Response], Any] | None = None,
+        message: str | None = None,
+    ) -> Limit:
+        """Declare a limit; it covers nothing until it is put somewhere.
+
+        :param policy: a policy, a string such as ``"10/minute"``, or a list of these that must all agree.
+        :param name: everything that a named limit covers shares one bucket; without, each endpoint has
+            its own. Printable ASCII.
+        :param key: whose bucket it is; a plain callable is a key decided right before the view.
+        :param per_address: the policy where the key knows nobody and the address stands in, sized for a
+            building instead of a person. Without it, the same policy.
+        :param cost: what a request costs: a whole number, or a function asked at each request.
+        :param methods: the methods it covers; GET includes HEAD.
+        :param unless: skips the limit where it answers true.
+        :param refund_if: asked with the final response; true gives the charge back.
+        :param message: what a refused caller is told.
+        :raises ValueError: a policy is malformed.
+        :raises ConfigurationError: anything else cannot be kept.
+        """
+        if per_address is not None and key is by_ip:
+            raise ConfigurationError(
+                "per_address is the policy for requests whose key knows nobody, but by_ip always names the "
+                "address. Leave it out, or choose a key such as by_participant."
+            )
+        terms = Terms(
+            name,
+            as_policies(policy),
+            as_key(key),
+            () if per_address is None else as_policies(per_address),
+            cost,
+            None if methods is None else _methods(methods),
+            unless,
+            refund_if,
+            message,
+        )
+        return self._declared.declare(terms, self._runtime)
+
+    def failures(self, policy: PolicyLike, *, name: str, key: KeyLike = by_ip, **terms: Any) -> Limit:
+        """Declare a limit that counts failures only: whatever is answered under 400 gets its charge back.
+
+        The charge comes before the view and the refund after it, so that parallel guesses cannot slip
+        through. Takes what :meth:`limit` takes, save ``refund_if``.
+        """
+        if "refund_if" in terms:
+            raise ConfigurationError("failures() sets refund_if itself. Use limit() for a rule of your own.")
+        return self.limit(policy, name=name, key=key, refund_if=succeeded, **terms)
+
+    @overload
+    def identify_participant(self, load: Loads) -> Loads: ...
+    @overload
+    def identify_participant(self, *, stage: Stage = ...) -> Callable[[Loads], Loads]: ...
+    def identify_participant(self, load: Any = None, *, stage: Stage = Stage.VIEW) -> Any:
+        """Tell who the participant is, instead of ``session["participant_id"]``; a decorator.
+
+        :param stage: when it can be asked.
+        """
+        return self._identify("participant", load, stage)
+
+    @overload
+    def identify_user(self, load: Loads) -> Loads: ...
+    @overload
+    def identify_user(self, *, stage: Stage = ...) -> Callable[[Loads], Loads]: ...
+    def identify_user(self, load: Any = None, *, stage: Stage = Stage.VIEW) -> Any:
+        """Tell who the user is, instead of Flask-Login's session or ``session["user_id"]``; a decorator.
+
+        :param stage: when it can be asked.
+        """
+        return self._identify("user", load, stage)
+
+    def _identify(self, role: str, load: Any, stage: Stage) -> Any:
+        if load is None:
+            return lambda load: self._identify(role, load, stage)
+        accept(f"the callback that identifies the {role}", load)
+        self._declared.identify(Loader(role, load, Stage(stage)))
+        return load
+
+    def exempt(self, target: Exempt) -> Exempt:
+        """Opt a view, a view class or a blueprint out of every limit; works as a decorator."""
+        self._declared.spare(target, self)
+        return target
+
+    def exempt_if(self, predicate: Loads) -> Loads:
+        """Opt out every request for which ``predicate`` answers true; a decorator. Asked once a request."""
+        self._declared.exempt_if.append(accept("exempt_if", predicate))
+        return predicate
+
+    # -- in a request ---------------------------------------------------------------------------
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What has been decided in the current request, in order; empty outside one."""
+        visit = self._runtime.visit()
+        return [] if visit is None else [entry.decision for entry in visit.entries]
+
+    def mark_failure(self) -> None:
+        """Say that this request failed, whatever its status: failure limits keep their charge."""
+        self._mark(False)
+
+    def mark_success(self) -> None:
+        """Say that this request succeeded, whatever its status: failure limits give their charge back."""
+        self._mark(True)
+
+    def _mark(self, success: bool) -> None:
+        visit = self._runtime.visit()
+        if visit is not None:
+            visit.marked = success
+
+    def client_address(self) -> str | None:
+        """The client's address, normalised: ``"198.51.100.7"``, ``"2001:db8:0:1200::/56"``, or None."""
+        visit = self._runtime.visit()
+        return None if visit is None else visit.address()
+
+    def robots_txt(self) -> str:
+        """The lines for robots.txt that keep crawlers off the limit page of the current app."""
+        state = self._runtime.state()
+        return page_views.robots_txt(state.settings.page_path if state else Settings.page_path)
+
+
+class Hooks:
+    """The way of a request through one app's limits.
+
+    :param state: what the app keeps for its limiter.
+    """
+
+    def __init__(self, app: Flask, state: AppState) -> None:
+        self._state = state
+        self._dispatch = app.dispatch_request
+
+    def install(self, app: Flask) -> None:
+        """Hook the app up: the one place that touches Flask's hook lists and ``dispatch_request``.
+
+        First before every other hook, whenever those are registered; last after them; and once more right
+        before the view, where no public hook stands.
+        """
+        app.before_request_funcs.setdefault(None, []).insert(0, self.enter)
+        app.after_request_funcs.setdefault(None, []).insert(0, self.leave)
+        app.teardown_request(self.settle)
+        app.dispatch_request = self.dispatch  # type: ignore[method-assign]
+        app.register_blueprint(page_views.blueprint(self._state.settings))
+        register_handler(app, self.refuse)
+
+    def enter(self) -> ResponseReturnValue | None:
+        """Show the limit page, or decide what can be known before anything of the app has run."""
+        answer = page_views.respond(request, self._state.settings)
+        if answer is not None:
+            self._state.page_visit(request)
+        elif self._state.counting:
+            visit = self._state.visit(request)
+            visit.decide(visit.coverage.front)
+        return answer
+
+    def dispatch(self, *context: Any) -> ResponseReturnValue:
+        """Decide what stands at the end of the app's hooks, then let Flask call the view."""
+        visit = self._state.known_visit(request)
+        if visit is None:
+            return self._dispatch(*context)
+        try:
+            visit.decide(visit.coverage.ending)
+            return self._dispatch(*context)
+        except Refusal as refusal:
+            # one raised by hand, or that an app's handler will answer, counts as a refusal as well
+            visit.refused(refusal)
+            raise
+
+    def refuse(self, refusal: Refusal) -> Response:
+        """Answer a refusal that no handler of the app's own takes."""
+        response = render(refusal, request, self._state.settings)
+        self._state.visit(request).refused(refusal, response)
+        return response
+
+    def leave(self, response: Response) -> Response:
+        """Add header fields, whoever made the response."""
+        visit = self._state.known_visit(request)
+        if visit is not None:
+            visit.leave(response)
+        return response
+
+    def settle(self, error: BaseException | None) -> None:
+        """Give back what the end of the request says shall be given back."""
+        visit = self._state.known_visit(request)
+        if visit is not None:
+            visit.settle(error)
+        self._state.warn_of_idle_limits()
+
+
+def _methods(methods: Iterable[Any]) -> frozenset[str]:
+    named = {methods} if isinstance(methods, str) else set(methods)
+    if not named or not all(isinstance(method, str) and method.isalpha() for method in named):
+        raise ConfigurationError(f"methods is {methods!r}. Use a set of names such as {{'POST'}}.")
+    return frozenset(method.upper() for method in named)

@@ -1,0 +1,111 @@
+"""What limits ask of the limiter they belong to: find the app at hand, then decide there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Flask, current_app, has_app_context, has_request_context, request
+
+from .callbacks import logger
+from .decisions import Decision, uncounted
+from .declarations import Declarations
+from .limits import Application, Cost, Limit, Stack
+from .state import AppState, state_of
+from .visits import Visit
+
+
+class Runtime:
+    """A limiter at work; implements :class:`flask_venuelimit.limits.Runtime`.
+
+    :param owner: the limiter.
+    """
+
+    def __init__(self, owner: object, declared: Declarations) -> None:
+        self._owner = owner
+        self._declared = declared
+        self.apps: list[Flask] = []
+        self._strangers: set[str] = set()
+
+    def state(self) -> AppState | None:
+        """What the app at hand keeps for us: the current app, or without a context the only one."""
+        app = current_app if has_app_context() else self.apps[0] if len(self.apps) == 1 else None
+        state = None if app is None else state_of(app)
+        return state if state is not None and state.owner is self._owner else None
+
+    def visit(self) -> Visit | None:
+        """The visit of the current request, or None outside one."""
+        state = self.state() if has_request_context() else None
+        return None if state is None else state.visit(request)
+
+    def attach(self, limit: Limit, cost: Cost, blueprint: Blueprint | None) -> None:
+        """Cover a blueprint, or the whole app where it is None."""
+        self._declared.attach(Application(limit, cost), blueprint)
+
+    def spare(self, target: Any, what: Limit | None) -> None:
+        """Exempt a view or blueprint from one limit, or from all where ``what`` is None."""
+        self._declared.spare(target, what or self._owner)
+
+    def decorated(self, stack: Stack) -> None:
+        """Remember a decorated function, to warn where no request can ever reach it."""
+        self._declared.stacks.append(stack)
+
+    def refusal(self, limit: Limit, decision: Decision) -> Exception:
+        """Make the RateLimited that tells of a refusing decision."""
+        state = self.state()
+        assert state is not None, "a decision that refuses was made by an app"
+        return state.refusal(decision, limit.terms.message)
+
+    def enforce(self, stack: Stack) -> None:
+        """Decide a decorated view's limits where they stand.
+
+        :raises RateLimited: one of them refuses.
+        """
+        stack.used = True
+        state = self.state()
+        if state is None:
+            self._strange(f"the limits on {getattr(stack.view, '__qualname__', stack.view)!r} admit")
+        elif state.counting:
+            self._visit_of(state).decide_stack(stack)
+
+    def decide_by_hand(self, limit: Limit, cost: int, subject: object, *, peek: bool) -> Decision:
+        """Charge or look, in or out of a request; where no app can be told, admit and log."""
+        state = self.state()
+        if state is None:
+            self._strange(f"the limit {limit.name or limit!r} admits")
+            return uncounted(limit.name or "unnamed", "no-app:00000000", limit.terms.policies[0])
+        visit = self._visit_of(state)
+        whose = state.subject_by_hand(limit, visit, subject)
+        return visit.by_hand(state.bucket_by_hand(limit, visit), cost, whose, peek=peek)
+
+    def refund_by_hand(self, decision: Decision) -> None:
+        """Give a decision's charge back."""
+        state = self.state()
+        if state is None:
+            self._strange(f"a charge of the limit {decision.limit!r} stays")
+        elif decision.receipt is not None:
+            state.storage.refund([decision.receipt])
+
+    def reset_by_hand(self, limit: Limit, subject: object) -> None:
+        """Forget what a subject used."""
+        state = self.state()
+        if state is None:
+            self._strange(f"the limit {limit.name or limit!r} is not reset")
+            return
+        visit = self._visit_of(state)
+        whose = state.subject_by_hand(limit, visit, subject)
+        state.storage.reset(visit.keys(state.bucket_by_hand(limit, visit), whose))
+
+    def _visit_of(self, state: AppState) -> Visit:
+        return state.visit(request) if has_request_context() else state.detached_visit()
+
+    def _strange(self, effect: str) -> None:
+        """Tell, once for each effect, that no app of ours is at hand."""
+        if effect not in self._strangers:
+            self._strangers.add(effect)
+            found = "no app is" if not self.apps or has_app_context() else "several apps are"
+            logger.warning(
+                "%s: %s initialised with this VenueLimit here. Call init_app on the app, or push its app "
+                "context.",
+                effect,
+                found,
+            )

@@ -1,0 +1,180 @@
+"""All that one app keeps for its limiter: one object in ``app.extensions["venuelimit"]``.
+
+Nothing that was read from an app's config ever stands on the VenueLimit: a second app would then run
+with the first one's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flask import Flask, Request
+
+from . import signals
+from .callbacks import call_or_log, logger
+from .coverage import Bucket, Coverage, bucket, cover, idle
+from .decisions import Decision
+from .declarations import Declarations
+from .keys import Subject
+from .limits import Limit
+from .refusals import RateLimited
+from .settings import ENABLED, Settings, switch
+from .storage import Storage
+from .storage.guarded import Guarded
+from .visits import NO_REQUEST, Visit
+
+#: Where an app keeps this, in ``app.extensions``.
+EXTENSION = "venuelimit"
+#: The attribute of a request object that holds its visit: contexts may be shared, requests are not.
+_VISIT = "_venuelimit_visit"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+#: A request that no limit may touch.
+_EXEMPT = Coverage("", exempt=True)
+
+
+class AppState:
+    """One app under one limiter.
+
+    :param owner: the limiter.
+    :param apps: all apps the limiter serves.
+    :param declared: what the limiter was told.
+    """
+
+    def __init__(
+        self,
+        app: Flask,
+        owner: object,
+        apps: Sequence[Flask],
+        declared: Declarations,
+        settings: Settings,
+        storage: Storage,
+    ) -> None:
+        self.app = app
+        self.owner = owner
+        self.apps = apps
+        self.declared = declared
+        self.settings = settings
+        self.storage = Guarded(storage, self._storage_failed, self._storage_recovered)
+        self.raw_storage = storage
+        self._coverage: dict[tuple[str | None, str], Coverage] = {}
+        self._coverage_version = -1
+        self._warned: set[object] = set()
+        self._looked_for_idle = False
+
+    @property
+    def counting(self) -> bool:
+        """Whether limits count now: there is storage, and ``VENUELIMIT_ENABLED`` says so."""
+        return self.storage.counts and switch(ENABLED, self.app.config.get(ENABLED, True))
+
+    def warn_once(self, about: object, message: str) -> None:
+        """Log a WARNING, once an app for each thing it is about."""
+        if about not in self._warned:
+            self._warned.add(about)
+            logger.warning(message)
+
+    def refusal(
+        self, decision: Decision, message: str | None = None, violated: Sequence[str] = ()
+    ) -> RateLimited:
+        """Make the exception of a refusing decision, and tell the signal's receivers.
+
+        :param violated: the names of all limits of the point that refused.
+        """
+        signals.limit_refused.send(self.app, decision=decision)
+        return RateLimited(decision, self.settings.retry_jitter, message, violated)
+
+    def warn_of_idle_limits(self) -> None:
+        """Say, once, which limits cover nothing: their decorator may stand above ``@app.route``."""
+        if self._looked_for_idle:
+            return
+        self._looked_for_idle = True
+        for limit, stacks in idle(self.apps, self.declared).items():
+            where = "put it on a view or a blueprint, or call everywhere(), unless it is asked by hand later"
+            if stacks:
+                names = ", ".join(repr(getattr(stack.view, "__qualname__", stack.view)) for stack in stacks)
+                where = f"it decorates {names}, but no route leads there; put it below @app.route"
+            self.warn_once(("idle", limit), f"the limit {limit.name or limit!r} covers nothing: {where}.")
+
+    # -- visits ---------------------------------------------------------------------------------
+
+    def visit(self, request: Request) -> Visit:
+        """The visit of a request, begun where it has none yet."""
+        visit = self.known_visit(request)
+        if visit is None:
+            visit = Visit(self, request, self._coverage_of(request))
+            setattr(request, _VISIT, visit)
+            if not visit.coverage.exempt and self._excused():
+                visit.coverage = _EXEMPT
+        return visit
+
+    def page_visit(self, request: Request) -> None:
+        """Begin the visit of somebody at the limit page: no limit touches it."""
+        visit = Visit(self, request, _EXEMPT)
+        visit.shows_page = True
+        setattr(request, _VISIT, visit)
+
+    def known_visit(self, request: Request) -> Visit | None:
+        """The visit of a request, if it has one."""
+        return getattr(request, _VISIT, None)
+
+    def detached_visit(self) -> Visit:
+        """A visit outside a request."""
+        return Visit(self, None, Coverage(NO_REQUEST.kind))
+
+    def _excused(self) -> bool:
+        asked = ((f"exempt_if {predicate!r}", predicate) for predicate in self.declared.exempt_if)
+        return any(call_or_log(self.app, what, predicate, instead=False) for what, predicate in asked)
+
+    def _coverage_of(self, request: Request) -> Coverage:
+        rule = request.url_rule
+        if request.method == "OPTIONS" and getattr(rule, "provide_automatic_options", False):
+            return _EXEMPT
+        endpoint = rule.endpoint if rule is not None else None
+        # a method is a stranger's text; only those that can differ get an entry of their own
+        method = request.method if endpoint or request.method in _METHODS else "GET"
+        if self._coverage_version != self.declared.version:
+            self._coverage_version = self.declared.version
+            self._coverage.clear()
+        known = self._coverage.get((endpoint, method))
+        if known is None or known.view is not self.app.view_functions.get(endpoint or ""):
+            known = cover(self.app, self.declared, self.owner, endpoint, method)
+            self._coverage[endpoint, method] = known
+        return known
+
+    # -- by hand --------------------------------------------------------------------------------
+
+    def bucket_by_hand(self, limit: Limit, visit: Visit) -> Bucket:
+        """A limit's bucket for a call by hand: the one it has at this endpoint where it covers it."""
+        known = visit.coverage.find(limit)
+        return known or bucket(limit, limit.name or visit.coverage.endpoint, limit.terms.cost)
+
+    def subject_by_hand(self, limit: Limit, visit: Visit, given: object) -> Subject:
+        """Whose bucket a call by hand is about.
+
+        :raises ValueError: ``given`` is of no usable type.
+        """
+        if given is None:
+            return visit.subject(limit.terms.key)
+        try:
+            subject = limit.terms.key.subject_given(given)
+        except TypeError as error:
+            raise ValueError(f"subject= is {type(given).__name__}: {error}") from None
+        return visit.in_its_bucket(subject) if subject else visit.subject(limit.terms.key)
+
+    # -- storage --------------------------------------------------------------------------------
+
+    def _storage_failed(self, error: Exception) -> None:
+        signals.storage_failed.send(self.app, error=error)
+
+    def _storage_recovered(self) -> None:
+        signals.storage_recovered.send(self.app)
+
+    def capacity_reached(self) -> None:
+        """Tell that a bounded store is full."""
+        signals.capacity_reached.send(self.app, storage=self.raw_storage)
+
+
+def state_of(app: Any) -> AppState | None:
+    """What an app keeps for its limiter, or None where it has none."""
+    state = app.extensions.get(EXTENSION)
+    return state if isinstance(state, AppState) else None
