@@ -47,11 +47,13 @@ class Guarded:
         return self._readable(self._attempt(lambda: self.storage.peek(charges)), charges)
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
-        """Give back each of ``receipts`` that was charged and not yet given back, in one call."""
-        redeemed = [receipt for receipt in receipts if receipt.redeem()]
-        if redeemed:
-            # a refund whose outcome is unknown is not tried again: it must never be given twice
-            self._attempt(lambda: self.storage.refund(redeemed))
+        """Give back each of ``receipts`` that was charged and not yet given back, in one call.
+
+        One whose outcome is unknown is not tried again: it must never be given twice.
+        """
+        charged = [receipt for receipt in receipts if receipt.charged]
+        if charged:
+            self._attempt(lambda: self.storage.refund(charged))
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
