@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from ..decisions import Charge, Receipt
+from .opening import open_storage
+
+__all__ = ["Storage", "open_storage"]
 
 
 @runtime_checkable
@@ -26,7 +29,8 @@ class Storage(Protocol):
 
         Charges that fitted and ``stay`` are charged all the same. A shadow charge (not binding) is
         charged with the others if it fits itself, and never stands in their way. A charge whose own
-        counter cannot be read comes back with ``error`` set and neither refuses nor is charged.
+        counter cannot be read comes back with ``error`` set and neither refuses nor is charged. The cells
+        of one call have to have keys of their own.
         """
         ...
 
@@ -35,7 +39,10 @@ class Storage(Protocol):
         ...
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
-        """Give back what these receipts charged, where the counters still hold it."""
+        """Give back what these receipts charged, where the counters still hold it.
+
+        A receipt is redeemed here (:meth:`Receipt.redeem`), so that it is given back once, whoever asks.
+        """
         ...
 
     def reset(self, keys: Sequence[str]) -> None:

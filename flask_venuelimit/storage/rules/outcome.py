@@ -1,0 +1,56 @@
+"""What a rule answers, and the births that tell one life of a key from the next."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Outcome(NamedTuple):
+    """What a rule's ``take`` answers; the Lua half returns the same values in the same order.
+
+    :param allowed: whether the cost fits.
+    :param state: the state to keep from now on, or None where nothing is to be written.
+    :param remaining: whole hits of cost 1 that fit after this.
+    :param wait: microseconds until the cost fits, 0 when it does, None (in Lua -1) where no wait helps.
+    :param reset: microseconds to the end of the window, or until a bucket is full; 0 for an unused key.
+    :param delay: microseconds the caller is asked to hold the request back.
+    :param token: what gives this charge back; empty where nothing was charged.
+    :param expires: the time, in microseconds, at which the state is as good as none.
+    """
+
+    allowed: bool
+    state: tuple[Any, ...] | None
+    remaining: int
+    wait: int | None
+    reset: int
+    delay: int
+    token: str
+    expires: int
+
+
+class _Births:
+    """Names no two of which are equal, in this process or another.
+
+    A refund names the life of the key it charged. A clock cannot tell lives apart: it may stand still,
+    or step back, between a reset and the hit after it.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self._process = secrets.token_urlsafe(9)
+        self._numbers: Iterator[int] = itertools.count()
+
+    def __call__(self) -> str:
+        return f"{self._process}.{next(self._numbers)}"
+
+
+#: Call it for a fresh birth: text without spaces or colons.
+new_birth = _Births()
