@@ -132,7 +132,8 @@ def fetch_parts() -> None:
     if "Chromium" in wanted:
         say("downloading Chromium with Playwright")
         environment = {"PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT": "10000", **os.environ}
-        subprocess.call([PYTHON, "-m", "playwright", "install", "chromium"], env=environment)
+        command = [PYTHON, "-m", "playwright", "install", "chromium"]
+        subprocess.call(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wanted = missing_parts()
     for name in wanted:
         say(f"still without {name}: the tests that need it will say how to get it")
