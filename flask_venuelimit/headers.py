@@ -20,8 +20,6 @@ from urllib.parse import quote
 from .decisions import Decision
 
 _MICROSECONDS = 1_000_000
-#: The largest integer a structured field can hold (RFC 9651, section 3.3.1).
-_MAX_INTEGER = 999_999_999_999_999
 
 
 class Shown(NamedTuple):
@@ -72,11 +70,11 @@ def policy_item(decision: Decision) -> str:
     ``w`` is left out where the window is no whole second. ``Concurrency``, the one policy without a
     window, counts requests under way and says so in ``qu``.
     """
-    item = f"{sf_string(decision.limit)};q={_integer(decision.quota)}"
+    item = f"{sf_string(decision.limit)};q={decision.quota}"
     if decision.window is None:
         return item + ';qu="concurrent-requests"'
     if decision.window >= 1 and decision.window == int(decision.window):
-        return item + f";w={_integer(int(decision.window))}"
+        return item + f";w={int(decision.window)}"
     return item
 
 
@@ -85,8 +83,8 @@ def limit_item(name: str, remaining: int, reset: int | None) -> str:
 
     :param reset: whole seconds, or None: ``t`` is left out.
     """
-    item = f"{sf_string(name)};r={_integer(remaining)}"
-    return item if reset is None else f"{item};t={_integer(reset)}"
+    item = f"{sf_string(name)};r={remaining}"
+    return item if reset is None else f"{item};t={reset}"
 
 
 def limit_state(
@@ -164,7 +162,3 @@ def _trio(lines: Sequence[_Line], prefix: str) -> list[tuple[str, str]]:
 
 def _length(reset: int | None) -> float:
     return float("inf") if reset is None else reset
-
-
-def _integer(number: int) -> int:
-    return max(0, min(number, _MAX_INTEGER))

@@ -33,6 +33,7 @@ class Refusal(HTTPException):
     :ivar retry_after: whole seconds, the very number of Retry-After, or None: no wait helps.
     """
 
+    code: int
     decision: Decision | None
     retry_after: Any
     message: str | None
@@ -221,9 +222,7 @@ def _limit_page(refusal: RateLimited, request: Request, settings: Settings) -> s
     return views.redirect_target(request, settings, text)
 
 
-def _body(
-    kind: str, refusal: Refusal, request: Request, settings: Settings
-) -> BaseResponse:
+def _body(kind: str, refusal: Refusal, request: Request, settings: Settings) -> BaseResponse:
     if kind == "html":
         name = "" if refusal.decision is None else refusal.decision.limit
         ticket = Ticket(name, None, way_back.of(request), refusal.message)
