@@ -180,7 +180,7 @@ class TokenBucket(Policy):
         if parts is None:
             raise ValueError(
                 f"{self!r}: a token takes {float(self._interval / SECOND):g} s, out of range. Use a rate of "
-                "at most a token a picosecond, and a bucket that fills within a hundred years."
+                "at most a token a picosecond, and a bucket that fills within fifty years."
             )
         return (self.capacity, *parts)
 

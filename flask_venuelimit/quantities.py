@@ -16,10 +16,10 @@ UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 #: The largest integer a structured header field holds (RFC 9651, section 3.3.1).
 _MOST = 999_999_999_999_999
-#: A hundred years of seconds: now + 2 windows stays a whole microsecond in Lua's doubles.
-LONGEST = 36_525 * 86_400
+#: Fifty years of seconds: longer ones Lua's doubles do not multiply and divide exactly.
+LONGEST = 18_262 * 86_400
 #: A bucket's parts stay below this, so that Lua's doubles add and divide them exactly.
-_EXACT = 2**52
+_EXACT = 2**51
 #: The finest split of a microsecond a bucket's rate is rounded to.
 _FINEST = 1_000_000
 
@@ -68,7 +68,7 @@ def seconds(owner: object, name: str, value: object, *, or_none: bool = False) -
     least = "0 or over" if or_none else "over 0"
     raise ValueError(
         f"{type(owner).__name__}({name}={value!r}): {name} has to be {least}: seconds or a timedelta, "
-        "from a microsecond to a hundred years."
+        "from a microsecond to fifty years."
     )
 
 
@@ -149,7 +149,7 @@ def read_rate(part: str) -> tuple[int, int | float]:
     if len(limit) > 15 or not Fraction(1, SECOND) <= period <= LONGEST:
         raise ValueError(
             f"{part!r} is out of range: a limit has at most 15 digits, a time is over 0, from a "
-            f"microsecond to a hundred years. {_GRAMMAR}"
+            f"microsecond to fifty years. {_GRAMMAR}"
         )
     return int(limit), plain(period)
 
