@@ -63,7 +63,8 @@ class Coverage:
     :param front: decided before everything of the app.
     :param ending: decided after all before-request hooks.
     :param at_decorators: decided where the decorator stands.
-    :param silent: limits that stand here and do not apply (another method, or exempt).
+    :param silent: what this endpoint is exempt from.
+    :param names: what each limit is called here, those on other methods of the view included.
     :param view: the view function all this was read from.
     :param hidden: limits met behind decorators that nobody could look through, by when they were met.
     """
@@ -74,7 +75,7 @@ class Coverage:
     ending: tuple[Bucket, ...] = ()
     at_decorators: dict[Limit, Bucket] = field(default_factory=dict)
     silent: frozenset[object] = frozenset()
-    unnamed: int = 0
+    names: dict[Limit, str] = field(default_factory=dict)
     view: Callable[..., Any] | None = None
     hidden: dict[Limit, Bucket] = field(default_factory=dict)
 
@@ -86,7 +87,8 @@ class Coverage:
     def meet(self, application: Application) -> Bucket:
         """Name a limit that could not be seen before the request reached it."""
         limit = application.limit
-        name = limit.name or _unnamed(self.endpoint, self.unnamed + len(self.hidden))
+        earlier = sum(each.name is None for each in (*self.names, *self.hidden))
+        name = limit.name or _unnamed(self.endpoint, earlier)
         return self.hidden.setdefault(limit, bucket(limit, name, application.cost))
 
 
@@ -97,39 +99,58 @@ def cover(app: Flask, declared: Declarations, owner: object, endpoint: str | Non
     :param endpoint: None for a request that matched no route.
     :param method: the request method; HEAD is GET.
     """
-    view = app.view_functions.get(endpoint) if endpoint else None
+    view = app.view_functions.get(endpoint or "")
+    name = endpoint or UNMATCHED
     blueprints = _blueprints(app, endpoint)
-    spared = {each for target in _chain(view, method) for each in getattr(target, EXEMPT, ())}
-    spared |= {what for target, what in declared.exempt_blueprints if any(b is target for b in blueprints)}
-    if owner in spared or (endpoint or "").rpartition(".")[2] == "static":
-        return Coverage(endpoint or UNMATCHED, exempt=True, view=view)
-    outer = [app_ for b in blueprints for target, app_ in declared.blueprints if target is b]
-    outer += declared.everywhere
-    stacked = [app_ for stack in _stacks(view, method) for app_ in stack.applications]
-    names = _names(endpoint or UNMATCHED, [*_every_decorator(view), *outer])
-    wide = {application.limit for application in outer}
+    spared = _spared(declared, view, method, blueprints)
+    if owner in spared or name.rpartition(".")[2] == "static":
+        return Coverage(name, exempt=True, view=view)
+    outer = _outer(declared, blueprints)
+    names = _names(name, [*_applications(_every_stack(view)), *outer])
+    covered = _covered([*_applications(_stacks(view, method)), *outer], spared, method)
+    made = [bucket(limit, names[limit], application.cost) for limit, application in covered.items()]
+    front, ending, at_decorators = _points(made, {application.limit for application in outer}, declared)
+    return Coverage(name, False, front, ending, at_decorators, frozenset(spared), names, view)
+
+
+def _outer(declared: Declarations, blueprints: Sequence[Any]) -> list[Application]:
+    """What covers a view from further out: its blueprints' limits, the innermost first, then everywhere's."""
+    inner = [each for blueprint in blueprints for target, each in declared.blueprints if target is blueprint]
+    return [*inner, *declared.everywhere]
+
+
+def _covered(
+    applications: Iterable[Application], spared: set[object], method: str
+) -> dict[Limit, Application]:
+    """The limits that apply, each where it is most specific: what is given first wins."""
     covered: dict[Limit, Application] = {}
-    silent: set[object] = set(spared)
-    for application in [*stacked, *outer]:
-        limit = application.limit
-        if limit in spared or not covers_method(limit, method):
-            silent.add(limit)
+    for application in applications:
+        if application.limit not in spared and covers_method(application.limit, method):
+            covered.setdefault(application.limit, application)
+    return covered
+
+
+def _points(
+    buckets: Sequence[Bucket], outer: set[Limit], declared: Declarations
+) -> tuple[tuple[Bucket, ...], tuple[Bucket, ...], dict[Limit, Bucket]]:
+    """Each limit at the first point where it can be decided: the front, the end of hooks, its decorator."""
+    front: list[Bucket] = []
+    ending: list[Bucket] = []
+    at_decorators: dict[Limit, Bucket] = {}
+    for each in buckets:
+        if each.limit.terms.key.stage_for(declared) is Stage.FRONT:
+            front.append(each)
+        elif each.limit in outer:
+            ending.append(each)
         else:
-            covered.setdefault(limit, application)
-    points: dict[str, list[Bucket]] = {"front": [], "ending": [], "decorator": []}
-    for limit, application in covered.items():
-        made = bucket(limit, names.get(limit, ""), application.cost)
-        at_front = limit.terms.key.stage_for(declared) is Stage.FRONT
-        points["front" if at_front else "ending" if limit in wide else "decorator"].append(made)
-    return Coverage(
-        endpoint or UNMATCHED,
-        front=tuple(points["front"]),
-        ending=tuple(points["ending"]),
-        at_decorators={each.limit: each for each in points["decorator"]},
-        silent=frozenset(silent),
-        unnamed=sum(limit.name is None for limit in names),
-        view=view,
-    )
+            at_decorators[each.limit] = each
+    return tuple(front), tuple(ending), at_decorators
+
+
+def _spared(declared: Declarations, view: Any, method: str, blueprints: Sequence[Any]) -> set[object]:
+    """What a view is exempt from: limits, or the whole limiter."""
+    marked = {each for target in _chain(view, method) for each in getattr(target, EXEMPT, ())}
+    return marked | {what for target, what in declared.exempt_blueprints if target in blueprints}
 
 
 def _blueprints(app: Flask, endpoint: str | None) -> list[Any]:
@@ -172,13 +193,13 @@ def _stacks(view: Any, method: str) -> Iterator[Stack]:
             yield stack
 
 
-def _every_decorator(view: Any) -> Iterator[Application]:
-    """Applications by decorator over all methods, so that a name does not depend on the method asked."""
-    for stack in _every_stack(view):
+def _applications(stacks: Iterable[Stack]) -> Iterator[Application]:
+    for stack in stacks:
         yield from stack.applications
 
 
 def _every_stack(view: Any) -> Iterator[Stack]:
+    """Stacks over all methods of a view, so that a name does not depend on the method asked."""
     for method in sorted(getattr(view, "methods", None) or {"GET"}):
         yield from _stacks(view, method)
 
@@ -212,16 +233,19 @@ def idle(apps: Sequence[Flask], declared: Declarations) -> dict[Limit, list[Stac
 
     :returns: each with the decorated functions that no route leads to; none where it was put on nothing.
     """
-    views = [view for app in apps for view in app.view_functions.values()]
-    reached = {id(stack) for view in views for stack in _every_stack(view)}
-    registered = {id(each) for app in apps for each in app.blueprints.values()}
-    busy = {application.limit for application in declared.everywhere}
-    busy |= {application.limit for target, application in declared.blueprints if id(target) in registered}
-    lost: dict[Limit, list[Stack]] = {}
+    lost: dict[Limit, list[Stack]] = {limit: [] for limit in declared.limits if not limit.used}
     for stack in declared.stacks:
         for application in stack.applications:
-            if stack.used or id(stack) in reached:
-                busy.add(application.limit)
-            else:
-                lost.setdefault(application.limit, []).append(stack)
-    return {each: lost.get(each, []) for each in declared.limits if each not in busy and not each.used}
+            lost.get(application.limit, []).append(stack)
+    for application in _busy(apps, declared):
+        lost.pop(application.limit, None)
+    return lost
+
+
+def _busy(apps: Sequence[Flask], declared: Declarations) -> Iterator[Application]:
+    """What covers something in one of ``apps``, or was called."""
+    for app in apps:
+        yield from _outer(declared, list(app.blueprints.values()))
+        for view in app.view_functions.values():
+            yield from _applications(_every_stack(view))
+    yield from _applications(stack for stack in declared.stacks if stack.used)

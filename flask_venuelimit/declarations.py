@@ -37,7 +37,9 @@ def _from_session(*names: str) -> Any:
     the session when the context hands it out, earlier ones when it is read.
     """
     context = request_ctx._get_current_object()  # type: ignore[attr-defined]
-    held = getattr(context, "_session", None) or session
+    held = getattr(context, "_session", None)
+    if held is None:
+        held = session
     accessed = held.accessed
     try:
         for name in names:

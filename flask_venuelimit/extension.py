@@ -26,7 +26,10 @@ from .refusals import Refusal, register_handler, render
 from .runtime import Runtime
 from .settings import Settings, read_settings, unknown_settings
 from .state import EXTENSION, AppState
-from .storage import open_storage
+from .storage import Storage
+from .storage.memory import MemoryStorage
+from .storage.opening import open_storage
+from .storage.redis import RedisStorage
 from .visits import succeeded
 
 Loads = TypeVar("Loads", bound=Callable[[], Any])
@@ -45,7 +48,8 @@ class VenueLimit:
     def __init__(self, app: Flask | None = None, *, storage: Any = None) -> None:
         self._declared = Declarations()
         self._runtime = Runtime(self, self._declared)
-        self._storage = storage
+        # a redis-py client is what people have at hand
+        self._storage = storage if storage is None or isinstance(storage, Storage) else RedisStorage(storage)
         if app is not None:
             self.init_app(app)
 
@@ -64,10 +68,12 @@ class VenueLimit:
         for message in unknown_settings(app.config):
             logger.warning(message)
 
-        storage = open_storage(
-            settings.storage_uri if self._storage is None else self._storage, settings.storage_options
-        )
+        storage = self._storage
+        if storage is None:
+            storage = open_storage(settings.storage_uri, settings.storage_options)
         state = AppState(app, self, self._runtime.apps, self._declared, settings, storage)
+        if isinstance(storage, MemoryStorage):
+            storage.capacity_listeners.append(state.capacity_reached)
         if not state.storage.counts:
             logger.warning(
                 "limiting is off in the app %r: no storage is set, so every limit admits every request. Set "
@@ -140,9 +146,13 @@ class VenueLimit:
         return self.limit(policy, name=name, key=key, refund_if=succeeded, **terms)
 
     @overload
-    def identify_participant(self, load: Loads) -> Loads: ...
+    def identify_participant(self, load: Loads) -> Loads:
+        """Decorate the function itself."""
+
     @overload
-    def identify_participant(self, *, stage: Stage = ...) -> Callable[[Loads], Loads]: ...
+    def identify_participant(self, *, stage: Stage = ...) -> Callable[[Loads], Loads]:
+        """Decorate with a stage."""
+
     def identify_participant(self, load: Any = None, *, stage: Stage = Stage.VIEW) -> Any:
         """Tell who the participant is, instead of ``session["participant_id"]``; a decorator.
 
@@ -151,9 +161,13 @@ class VenueLimit:
         return self._identify("participant", load, stage)
 
     @overload
-    def identify_user(self, load: Loads) -> Loads: ...
+    def identify_user(self, load: Loads) -> Loads:
+        """Decorate the function itself."""
+
     @overload
-    def identify_user(self, *, stage: Stage = ...) -> Callable[[Loads], Loads]: ...
+    def identify_user(self, *, stage: Stage = ...) -> Callable[[Loads], Loads]:
+        """Decorate with a stage."""
+
     def identify_user(self, load: Any = None, *, stage: Stage = Stage.VIEW) -> Any:
         """Tell who the user is, instead of Flask-Login's session or ``session["user_id"]``; a decorator.
 
@@ -202,7 +216,7 @@ class VenueLimit:
     def client_address(self) -> str | None:
         """The client's address, normalised: ``"198.51.100.7"``, ``"2001:db8:0:1200::/56"``, or None."""
         visit = self._runtime.visit()
-        return None if visit is None else visit.address()
+        return None if visit is None else visit.who.address()
 
     def robots_txt(self) -> str:
         """The lines for robots.txt that keep crawlers off the limit page of the current app."""

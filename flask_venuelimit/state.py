@@ -12,6 +12,7 @@ from typing import Any
 from flask import Flask, Request
 
 from . import signals
+from .asking import NO_REQUEST
 from .callbacks import call_or_log, logger
 from .coverage import Bucket, Coverage, bucket, cover, idle
 from .decisions import Decision
@@ -22,7 +23,7 @@ from .refusals import RateLimited
 from .settings import ENABLED, Settings, switch
 from .storage import Storage
 from .storage.guarded import Guarded
-from .visits import NO_REQUEST, Visit
+from .visits import Visit
 
 #: Where an app keeps this, in ``app.extensions``.
 EXTENSION = "venuelimit"
@@ -126,17 +127,15 @@ class AppState:
         return any(call_or_log(self.app, what, predicate, instead=False) for what, predicate in asked)
 
     def _coverage_of(self, request: Request) -> Coverage:
-        rule = request.url_rule
-        if request.method == "OPTIONS" and getattr(rule, "provide_automatic_options", False):
+        if request.method == "OPTIONS" and getattr(request.url_rule, "provide_automatic_options", False):
             return _EXEMPT
-        endpoint = rule.endpoint if rule is not None else None
-        # a method is a stranger's text; only those that can differ get an entry of their own
-        method = request.method if endpoint or request.method in _METHODS else "GET"
         if self._coverage_version != self.declared.version:
             self._coverage_version = self.declared.version
             self._coverage.clear()
+        endpoint = request.endpoint
+        method = _method(request)
         known = self._coverage.get((endpoint, method))
-        if known is None or known.view is not self.app.view_functions.get(endpoint or ""):
+        if not (known and known.view is self.app.view_functions.get(endpoint or "")):
             known = cover(self.app, self.declared, self.owner, endpoint, method)
             self._coverage[endpoint, method] = known
         return known
@@ -154,12 +153,12 @@ class AppState:
         :raises ValueError: ``given`` is of no usable type.
         """
         if given is None:
-            return visit.subject(limit.terms.key)
+            return visit.who.subject(limit.terms.key)
         try:
             subject = limit.terms.key.subject_given(given)
         except TypeError as error:
             raise ValueError(f"subject= is {type(given).__name__}: {error}") from None
-        return visit.in_its_bucket(subject) if subject else visit.subject(limit.terms.key)
+        return visit.who.in_its_bucket(subject) if subject else visit.who.subject(limit.terms.key)
 
     # -- storage --------------------------------------------------------------------------------
 
@@ -172,6 +171,11 @@ class AppState:
     def capacity_reached(self) -> None:
         """Tell that a bounded store is full."""
         signals.capacity_reached.send(self.app, storage=self.raw_storage)
+
+
+def _method(request: Request) -> str:
+    """The request's method; one that matched no route is a stranger's text and counts as GET if unknown."""
+    return request.method if request.endpoint or request.method in _METHODS else "GET"
 
 
 def state_of(app: Any) -> AppState | None:

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flask import Request
 from werkzeug.wrappers import Response
 
-from .addresses import normalise
+from .asking import Asker, stands_in
 from .callbacks import call_or_log, logger
 from .coverage import Bucket, Coverage, covers_method
 from .decisions import Cell, Charge, Decision, Receipt, counted, longest_wait, uncounted
 from .headers import Shown, limit_state
-from .keys import Key, Stage, Subject, by_ip, subject_of
+from .keys import Stage, Subject
 from .limits import Application, Cost, Limit, Stack, Terms
 from .page.views import protect
 from .refusals import Refusal, finish, is_redirect
 
 if TYPE_CHECKING:
     from .state import AppState
-
-#: Stands for everybody where there is no request to ask.
-NO_REQUEST = Subject("no-request-scope", "no-request-scope")
-#: Stands for everybody whose connection has no usable address.
-NO_ADDRESS = Subject("no-address", "no-address")
-#: Kinds of subject that stand where a limit's key knew nobody.
-_STAND_INS = frozenset({"ip", NO_REQUEST.kind, NO_ADDRESS.kind})
 
 
 def succeeded(response: Response) -> bool:
@@ -44,9 +37,12 @@ class Entry(NamedTuple):
     by_hand: bool = False
 
     @property
-    def will_be_refunded(self) -> bool:
-        """Whether the charge may be given back when the request ends."""
-        return self.terms.refund_if is not None and not self.by_hand
+    def refundable(self) -> bool:
+        """Whether there is a charge that the end of the request may give back."""
+        receipt = self.decision.receipt
+        return (
+            self.terms.refund_if is not None and not self.by_hand and receipt is not None and receipt.charged
+        )
 
 
 class Visit:
@@ -58,6 +54,7 @@ class Visit:
     def __init__(self, state: AppState, request: Request | None, coverage: Coverage) -> None:
         self.state = state
         self.request = request
+        self.who = Asker(state, request)
         self.coverage = coverage
         self.entries: list[Entry] = []
         self.refusal: Refusal | None = None
@@ -65,79 +62,8 @@ class Visit:
         self.marked: bool | None = None
         #: Whether the limit page is what is sent.
         self.shows_page = False
-        self._response: Response | None = None
+        self._returned: list[Entry] | None = None
         self._decided: set[Limit] = set()
-        self._subjects: dict[Key, Subject | None] = {}
-        self._roles: dict[str, Subject | None] = {}
-        self._digests: dict[Subject, str] = {}
-
-    # -- who ------------------------------------------------------------------------------------
-
-    def ask(self, key: Key) -> Subject | None:
-        """Whom ``key`` names; it is asked once a request."""
-        if key not in self._subjects:
-            self._subjects[key] = key.subject(self)
-        return self._subjects[key]
-
-    def identity(self, role: str) -> Subject | None:
-        """Whom the limiter's callback for ``role`` names; it is asked once a request."""
-        if role not in self._roles:
-            load = self.state.declared.loaders[role].load
-            self._roles[role] = self._named(role, f"the callback that identifies the {role}", load)
-        return self._roles[role]
-
-    def resolve(self, key: Key) -> Subject | None:
-        """Call a key's own function."""
-        return self._named(key.kind, f"the key {key.kind!r}", key.resolve)
-
-    def _named(self, kind: str, what: str, function: Any) -> Subject | None:
-        answer = call_or_log(self.state.app, what, function, instead=None)
-        try:
-            return subject_of(kind, answer)
-        except TypeError as error:
-            logger.error("%s answered with something that names nobody: %s", what, error)
-            return None
-
-    def address(self) -> str | None:
-        """The client's address, normalised, or None."""
-        remote = self.request.remote_addr if self.request is not None else None
-        return normalise(remote, self.state.settings.ipv6_prefix) if remote else None
-
-    def subject(self, key: Key) -> Subject:
-        """Whose bucket it is: whom the key names, else the address, else everybody without one."""
-        if self.request is None:
-            return NO_REQUEST
-        return self.ask(key) or self._address_subject()
-
-    def in_its_bucket(self, subject: Subject) -> Subject:
-        """A subject given by hand, an address brought to the form its bucket is kept under.
-
-        :raises ValueError: it is said to be an address, and is none.
-        """
-        if subject.kind != "ip":
-            return subject
-        address = normalise(str(subject.parts[0]), self.state.settings.ipv6_prefix)
-        if address is None:
-            raise ValueError("subject= names an address of kind 'ip', but the text is no IP address")
-        return Subject("ip", address)
-
-    def _address_subject(self) -> Subject:
-        if by_ip not in self._subjects or self._subjects[by_ip] is None:
-            address = self.address()
-            if address is None:
-                self.state.warn_once(
-                    "no-address",
-                    "a request came without a usable peer address; all such requests share one bucket. "
-                    "Behind a proxy on a unix socket, let the app see the client with werkzeug's ProxyFix.",
-                )
-            self._subjects[by_ip] = Subject("ip", address) if address else NO_ADDRESS
-        return self._subjects[by_ip] or NO_ADDRESS
-
-    def _digest(self, subject: Subject) -> str:
-        digest = self._digests.get(subject)
-        if digest is None:
-            digest = self._digests[subject] = subject.digest(self.state.settings.salt)
-        return digest
 
     # -- deciding -------------------------------------------------------------------------------
 
@@ -150,16 +76,19 @@ class Visit:
         self._decided.update(each.limit for each in buckets)
         if not asked:
             return
-        entries = self._charge(
-            [(each, self.subject(each.limit.terms.key), self._cost(each.cost)) for each in asked]
-        )
+        whose = self.who.subject
+        entries = self._charge([(each, whose(each.limit.terms.key), self._cost(each.cost)) for each in asked])
         self.entries += entries
         refused = [entry for entry in entries if not entry.decision.allowed]
         if refused:
-            worst = max(refused, key=lambda entry: longest_wait(entry.decision.retry_after))
-            names = [entry.decision.limit for entry in refused]
-            self.refusal = self.state.refusal(worst.decision, worst.terms.message, names)
-            raise self.refusal
+            raise self._refuse(refused)
+
+    def _refuse(self, refused: list[Entry]) -> Refusal:
+        """The refusal of several limits is that of the one with the longest wait."""
+        worst = max(refused, key=lambda entry: longest_wait(entry.decision.retry_after))
+        names = [entry.decision.limit for entry in refused]
+        self.refusal = self.state.refusal(worst.decision, worst.terms.message, names)
+        return self.refusal
 
     def decide_stack(self, stack: Stack) -> None:
         """Decide directly stacked decorators where they stand, save what was decided earlier.
@@ -211,7 +140,7 @@ class Visit:
             answered = storage.peek(charges) if peek else storage.decide(charges)
         entries = []
         for (made, subject, cost), charge, receipt in zip(asked, charges, answered, strict=True):
-            shown = f"{subject.kind}:{self._digest(subject)[:8]}"
+            shown = f"{subject.kind}:{self.who.digest(subject)[:8]}"
             if receipt is None:
                 decision = uncounted(made.name, shown, charge.cells[0].policy)
             else:
@@ -221,12 +150,12 @@ class Visit:
 
     def _as_charge(self, made: Bucket, subject: Subject, cost: int) -> Charge:
         base = self._base(subject)
-        cells = made.address_cells if subject.kind in _STAND_INS else made.cells
+        cells = made.address_cells if stands_in(subject) else made.cells
         stays = made.limit.terms.refund_if is not None
         return Charge(tuple([Cell(base + id_, policy) for id_, policy in cells]), cost, stays=stays)
 
     def _base(self, subject: Subject) -> str:
-        return f"{self.state.settings.key_prefix}:{{{self._digest(subject)}}}:"
+        return f"{self.state.settings.key_prefix}:{{{self.who.digest(subject)}}}:"
 
     def _applies(self, made: Bucket) -> bool:
         unless = made.limit.terms.unless
@@ -253,8 +182,8 @@ class Visit:
         self.shows_page = shown and response is not None and response.mimetype == "text/html"
 
     def leave(self, response: Response) -> None:
-        """Give the response its header fields, whatever other hooks did, and keep it for the refunds."""
-        self._response = response
+        """Judge the final response, and give it its header fields, whatever other hooks did."""
+        self._returned = self._judge(response)
         if self.shows_page:
             protect(response)
         retry_after = None
@@ -264,7 +193,7 @@ class Visit:
             if is_redirect(response):
                 return
         decision = None if self.refusal is None else self.refusal.decision
-        shown = [Shown(each.decision, each.will_be_refunded, each.cost) for each in self.entries]
+        shown = [Shown(each.decision, each in self._returned, each.cost) for each in self.entries]
         for name, value in limit_state(shown, self.state.settings.headers, decision, retry_after):
             response.headers[name] = value
 
@@ -273,25 +202,26 @@ class Visit:
 
         :param error: the exception that leaves the app, or None.
         """
-        due = [entry for entry in self.entries if entry.will_be_refunded and entry.decision.receipt]
-        if due:
-            judged = self._judged(error)
-            back = [entry.decision.receipt for entry in due if self._refunds(entry.terms, judged, error)]
-            self.state.storage.refund([receipt for receipt in back if receipt is not None])
+        if error is not None or self._returned is None:
+            # no response of the app's own went out: that is a failure, whatever the view said of it
+            self.marked = False
+            self._returned = self._judge(Response(status=500))
+        receipts = [entry.decision.receipt for entry in self._returned]
+        self.state.storage.refund([receipt for receipt in receipts if receipt is not None])
 
-    def _judged(self, error: BaseException | None) -> Response:
-        if error is not None or self._response is None:
-            return Response(status=500)
-        if self.refusal is not None:
+    def _judge(self, response: Response) -> list[Entry]:
+        """The decisions whose charge the request's end gives back."""
+        due = [entry for entry in self.entries if entry.refundable]
+        if due and self.refusal is not None:
             # it is the 429 it was, even where it is sent as a redirect or restyled
-            return Response(status=self.refusal.code, headers=self._response.headers)
-        return self._response
+            response = Response(status=self.refusal.code, headers=response.headers)
+        return [entry for entry in due if self._refunds(entry.terms, response)]
 
-    def _refunds(self, terms: Terms, judged: Response, error: BaseException | None) -> bool:
-        if terms.refund_if is succeeded and self.marked is not None and error is None:
+    def _refunds(self, terms: Terms, response: Response) -> bool:
+        refund_if = terms.refund_if
+        if refund_if is succeeded and self.marked is not None:
             return self.marked
         what = f"`refund_if` of the limit {terms.name!r}"
-        refund_if = terms.refund_if
         return refund_if is not None and bool(
-            call_or_log(self.state.app, what, refund_if, judged, instead=False)
+            call_or_log(self.state.app, what, refund_if, response, instead=False)
         )

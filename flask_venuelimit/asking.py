@@ -1,0 +1,106 @@
+"""Who is asking: one request being asked by keys, each once, the answer kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flask import Request
+
+from .addresses import normalise
+from .callbacks import call_or_log, logger
+from .keys import Key, Subject, by_ip, subject_of
+
+if TYPE_CHECKING:
+    from .state import AppState
+
+#: Stands for everybody where there is no request to ask.
+NO_REQUEST = Subject("no-request-scope", "no-request-scope")
+#: Stands for everybody whose connection has no usable address.
+NO_ADDRESS = Subject("no-address", "no-address")
+_STAND_INS = frozenset({"ip", NO_REQUEST.kind, NO_ADDRESS.kind})
+
+
+def stands_in(subject: Subject) -> bool:
+    """Whether a subject stands where a limit's key knew nobody, so that ``per_address`` is the policy."""
+    return subject.kind in _STAND_INS
+
+
+class Asker:
+    """Tells keys who is asking; implements :class:`flask_venuelimit.keys.Asking`.
+
+    :param request: None outside a request.
+    """
+
+    def __init__(self, state: AppState, request: Request | None) -> None:
+        self._state = state
+        self._request = request
+        self._subjects: dict[Key, Subject | None] = {}
+        self._roles: dict[str, Subject | None] = {}
+        self._digests: dict[Subject, str] = {}
+
+    def ask(self, key: Key) -> Subject | None:
+        """Whom ``key`` names; it is asked once a request."""
+        if key not in self._subjects:
+            self._subjects[key] = key.subject(self)
+        return self._subjects[key]
+
+    def identity(self, role: str) -> Subject | None:
+        """Whom the limiter's callback for ``role`` names; it is asked once a request."""
+        if role not in self._roles:
+            load = self._state.declared.loaders[role].load
+            self._roles[role] = self._named(role, f"the callback that identifies the {role}", load)
+        return self._roles[role]
+
+    def resolve(self, key: Key) -> Subject | None:
+        """Call a key's own function."""
+        return self._named(key.kind, f"the key {key.kind!r}", key.resolve)
+
+    def _named(self, kind: str, what: str, function: Any) -> Subject | None:
+        answer = call_or_log(self._state.app, what, function, instead=None)
+        try:
+            return subject_of(kind, answer)
+        except TypeError as error:
+            logger.error("%s answered with something that names nobody: %s", what, error)
+            return None
+
+    def address(self) -> str | None:
+        """The client's address, normalised, or None."""
+        remote = self._request.remote_addr if self._request is not None else None
+        return normalise(remote, self._state.settings.ipv6_prefix) if remote else None
+
+    def subject(self, key: Key) -> Subject:
+        """Whose bucket it is: whom the key names, else the address, else everybody without one."""
+        if self._request is None:
+            return NO_REQUEST
+        return self.ask(key) or self._address_subject()
+
+    def in_its_bucket(self, subject: Subject) -> Subject:
+        """A subject given by hand, an address brought to the form its bucket is kept under.
+
+        :raises ValueError: it is said to be an address, and is none.
+        """
+        if subject.kind != "ip":
+            return subject
+        address = normalise(str(subject.parts[0]), self._state.settings.ipv6_prefix)
+        if address is None:
+            raise ValueError("subject= names an address of kind 'ip', but the text is no IP address")
+        return Subject("ip", address)
+
+    def _address_subject(self) -> Subject:
+        if by_ip not in self._subjects or self._subjects[by_ip] is None:
+            address = self.address()
+            if address is None:
+                self._state.warn_once(
+                    "no-address",
+                    "a request came without a usable peer address; all such requests share one bucket. "
+                    "Behind a proxy on a unix socket, let the app see the client with werkzeug's ProxyFix.",
+                )
+            self._subjects[by_ip] = Subject("ip", address) if address else NO_ADDRESS
+        return self._subjects[by_ip] or NO_ADDRESS
+
+    def digest(self, subject: Subject) -> str:
+        """Name a subject without telling who it is: see :meth:`Subject.digest`."""
+        digest = self._digests.get(subject)
+        if digest is None:
+            digest = self._digests[subject] = subject.digest(self._state.settings.salt)
+        return digest
