@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from flask import Flask, request
+from jinja2 import DictLoader
+from werkzeug.test import TestResponse
 from werkzeug.wrappers import Response
 
 from flask_venuelimit.decisions import Cell, Charge, Decision, Receipt, Record, counted
@@ -43,7 +45,7 @@ def refusing_app(
     wait: float | None = 3.0, message: str | None = None, unavailable: bool = False, **settings: Any
 ) -> Flask:
     """An app that refuses everything but the limit page, as the extension would wire it."""
-    app = Flask("refusing")
+    app = Flask("refusing", template_folder=None, static_folder=None)
     chosen = replace(SETTINGS, **settings)
     app.register_blueprint(views.blueprint(chosen))
 
@@ -62,4 +64,17 @@ def refusing_app(
     app.before_request(page)
     app.before_request(refuse)
     register_handler(app, answer)
+    return app
+
+
+def followed(app: Flask, path: str = "/quiz?round=2") -> TestResponse:
+    """Go where a refusal sends a person."""
+    client = app.test_client()
+    return client.get(client.get(path, headers=NAVIGATE).location)
+
+
+def overriding(source: str) -> Flask:
+    """An app that refuses, with a limit page of its own."""
+    app = refusing_app()
+    app.jinja_loader = DictLoader({"venuelimit/too_many_requests.html": source})
     return app

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from flask import Blueprint, Response, request, send_from_directory
+from flask import Blueprint, Response, abort, request
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -18,8 +18,9 @@ from . import token
 from .rendering import View, render
 from .token import Ticket
 
-_STATIC = Path(__file__).parent / "static"
-_ASSET_TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+# the types are told, not guessed: nosniff makes a browser drop what a system's table calls otherwise
+_TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_ASSETS = {name: (Path(__file__).parent / "static" / name).read_bytes() for name in _TYPES}
 _ASSET_MAX_AGE = 3_600
 _TOKEN = "t"
 _HEADERS = {
@@ -41,7 +42,7 @@ def blueprint(settings: Settings) -> Blueprint:
         return _page(request, settings)
 
     views.add_url_rule(settings.page_path, "page", page)
-    views.add_url_rule(f"{settings.page_path}/static/<path:filename>", "static", _asset)
+    views.add_url_rule(f"{settings.page_path}/static/<name>", "static", _asset)
     return views
 
 
@@ -58,7 +59,7 @@ def respond(request: Request, settings: Settings) -> BaseResponse | None:
     if not rest:
         return _page(request, settings)
     name = rest.removeprefix("/static/")
-    return _asset(name) if name in _ASSET_TYPES else None
+    return _asset(name) if name in _ASSETS else None
 
 
 def redirect_target(request: Request, settings: Settings, text: str) -> str:
@@ -109,12 +110,15 @@ def _show(view: View, status: int) -> BaseResponse:
     return response
 
 
-def _asset(filename: str) -> BaseResponse:
-    # the type is told, not guessed: nosniff makes a browser drop what a system's table calls otherwise
-    kind = _ASSET_TYPES.get(filename)
-    response = send_from_directory(_STATIC, filename, mimetype=kind, max_age=_ASSET_MAX_AGE)
+def _asset(name: str) -> BaseResponse:
+    if name not in _ASSETS:
+        abort(404)
+    response = Response(_ASSETS[name], mimetype=_TYPES[name])
     response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    response.cache_control.public = True
+    response.cache_control.max_age = _ASSET_MAX_AGE
+    response.add_etag()
+    return response.make_conditional(request)
 
 
 def _page_url(request: Request, settings: Settings) -> str:

@@ -1,0 +1,63 @@
+"""An app's own limit page, in its colours and words."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from flask import g
+from jinja2 import FileSystemLoader
+
+from tests.refusing import followed, overriding, refusing_app
+
+PAGE = "/too-many-requests"
+
+
+def test_an_app_changes_a_block() -> None:
+    """Its template extends the page and says only what differs."""
+    source = '{% extends "venuelimit/limit_page.html" %}{% block heading %}Last orders{% endblock %}'
+    page = followed(overriding(source)).text
+    assert "<h1>Last orders</h1>" in page
+    assert "HTTP 429" in page
+
+
+def test_an_apps_own_page_has_what_its_templates_have() -> None:
+    """Context processors, url_for and the filters of its environment."""
+    app = overriding("{{ pub }} {{ url_for('venuelimit.page') }} {{ limit }} {{ wait }}")
+    app.context_processor(lambda: {"pub": "The Limit"})
+    assert followed(app).text == f"The Limit {PAGE} join 3"
+
+
+def test_an_apps_own_page_in_its_template_folder_is_found(tmp_path: Path) -> None:
+    """templates/venuelimit/too_many_requests.html is all it takes."""
+    file = tmp_path / "templates" / "venuelimit/too_many_requests.html"
+    file.parent.mkdir(parents=True)
+    file.write_text("mine: {{ wait_words }}")
+    app = refusing_app()
+    app.jinja_loader = FileSystemLoader(tmp_path / "templates")
+    assert followed(app).text == "mine: 3 seconds"
+
+
+@pytest.mark.parametrize("source", ["{{ user.name.first }}", "{% if %}", '{% extends "missing.html" %}'])
+def test_where_an_apps_page_fails_ours_is_shown(source: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever is refused is told so; the developer finds the error in the log."""
+    with caplog.at_level(logging.ERROR, "flask_venuelimit"):
+        response = followed(overriding(source))
+    assert response.status_code == 429
+    assert "HTTP 429" in response.text
+    assert caplog.records[0].exc_info
+
+
+def test_a_context_processor_that_needs_a_hook_does_not_break_the_page() -> None:
+    """The page comes before the hooks that would have set what it reads."""
+    app = refusing_app()
+    app.context_processor(lambda: {"name": g.user.name})
+    assert followed(app).status_code == 429
+
+
+def test_an_apps_delimiters_leave_our_page_as_it_is() -> None:
+    """Our template is read by an environment of its own."""
+    app = refusing_app()
+    app.jinja_options = {"variable_start_string": "[[", "variable_end_string": "]]"}
+    assert ">3 seconds</span>" in followed(app).text
