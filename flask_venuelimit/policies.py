@@ -271,12 +271,9 @@ def as_policies(value: object) -> tuple[Policy, ...]:
 
     :raises ValueError: it is none of them, or empty; the text quotes it.
     """
-    if isinstance(value, Policy):
-        return (value,)
-    if isinstance(value, str):
-        return parse(value)
-    if isinstance(value, (list, tuple)) and value and all(isinstance(v, (Policy, str)) for v in value):
-        return tuple(policy for item in value for policy in as_policies(item))
+    items = value if isinstance(value, (list, tuple)) else (value,)
+    if items and all(isinstance(item, (Policy, str)) for item in items):
+        return tuple(p for item in items for p in (parse(item) if isinstance(item, str) else (item,)))
     raise ValueError(
         f"{value!r} is no policy. Use a policy such as SlidingWindow(10, per=60), a string such as "
         '"10/minute", or a list of these that is not empty.'

@@ -62,17 +62,9 @@ class MemoryStorage:
 
         See :meth:`Storage.decide`. The cells of one call have to have keys of their own.
         """
-        birth = new_birth()
         with self._lock:
             dropped = self._shelf.dropped
-            now = self._now()
-            weighed = [self._weigh(charge, now, birth) for charge in charges]
-            passes = all(fits or not charge.binding for charge, fits, _ in weighed)
-            receipts = [
-                self._settle(charge, outcomes, fits and (passes or charge.stays), now)
-                for charge, fits, outcomes in weighed
-            ]
-            self._shelf.sweep(now, _SWEPT)
+            receipts = self._decide(charges, self._now())
             reached = self._shelf.dropped and not dropped
         if reached:
             for listener in tuple(self.capacity_listeners):
@@ -113,6 +105,17 @@ class MemoryStorage:
 
     def _now(self) -> int:
         return round(self.clock() * _SECOND)
+
+    def _decide(self, charges: Sequence[Charge], now: int) -> list[Receipt]:
+        birth = new_birth()
+        weighed = [self._weigh(charge, now, birth) for charge in charges]
+        passes = all(fits or not charge.binding for charge, fits, _ in weighed)
+        receipts = [
+            self._settle(charge, outcomes, fits and (passes or charge.stays), now)
+            for charge, fits, outcomes in weighed
+        ]
+        self._shelf.sweep(now, _SWEPT)
+        return receipts
 
     def _weigh(self, charge: Charge, now: int, birth: str) -> tuple[Charge, bool, list[Outcome]]:
         """A charge, whether it fits, and what each of its cells would become."""

@@ -39,16 +39,20 @@ def open_storage(source: Any, options: Mapping[str, Any] | None = None, clock: C
     """
     if source is None:
         return NoopStorage()
-    if not isinstance(source, str):
-        return source if _is_store(source) else RedisStorage(source, clock)
-    scheme = _scheme(source)
+    if isinstance(source, str):
+        return _named(source, options or {}, clock)
+    return source if _is_store(source) else RedisStorage(source, clock)
+
+
+def _named(uri: str, options: Mapping[str, Any], clock: Clock | None) -> MemoryStorage | RedisStorage:
+    scheme = _scheme(uri)
     if scheme == "memory":
-        return _memory(source, clock or time.monotonic)
+        return _memory(uri, clock or time.monotonic)
     if scheme in ("redis+sentinel", "redis+cluster"):
         raise _bad(f"names {scheme}://, which is not built yet. Use redis:// for now.")
     if scheme not in _SCHEMES:
         raise _bad(f"names the unknown scheme {scheme}://. Use one of {_KNOWN}.")
-    return RedisStorage(_redis(source, scheme, options or {}), clock)
+    return RedisStorage(_redis(uri, scheme, options), clock)
 
 
 def _is_store(source: object) -> bool:
@@ -67,11 +71,11 @@ def _memory(uri: str, clock: Clock) -> MemoryStorage:
     if parts.netloc or parts.path.strip("/") or parts.fragment:
         raise _bad("has more than options after memory://. Use memory:// or memory://?max_keys=100000.")
     query = parse_qs(parts.query, keep_blank_values=True)
-    for name in query:
-        if name != "max_keys":
-            raise _bad(f"has the unknown option {name!r}. memory:// knows max_keys only.")
-    given = query.get("max_keys", ["100000"])
-    if len(given) != 1 or not re.fullmatch("[0-9]{1,15}", given[0]) or int(given[0]) < 1:
+    given = query.pop("max_keys", ["100000"])
+    if query:
+        raise _bad(f"has the unknown option {min(query)!r}. memory:// knows max_keys only.")
+    # one text, digits only, not all of them 0
+    if not re.fullmatch("0*[1-9][0-9]{,14}", "&".join(given)):
         raise _bad(f"has max_keys={', '.join(given)!r}. Use one whole number of at least 1.")
     return MemoryStorage(int(given[0]), clock)
 

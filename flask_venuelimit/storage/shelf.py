@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import OrderedDict
+from math import inf
 from typing import Any, Final
 
 #: How sorely a key would be missed. Dropping one that refuses would let its owner in again.
@@ -35,7 +36,7 @@ class Entry:
         self.expires = expires
         self.due: int | None = expires
         self.rank = CALM
-        self.until = 0
+        self.until: float = -inf
         self.used = 0
 
 
@@ -78,8 +79,8 @@ class Shelf:
             self._schedule(entry)
         return entry
 
-    def use(self, entry: Entry, rank: int, until: int = 0) -> None:
-        """Note that a key was used now, and what it is until then."""
+    def use(self, entry: Entry, rank: int, until: float = -inf) -> None:
+        """Note that a key was used now, and what it is until then; CALM has no end."""
         ranks = self._ranks
         if rank == entry.rank:
             ranks[rank].move_to_end(entry.key)
@@ -125,13 +126,12 @@ class Shelf:
         # used longest ago will do, which is the likeliest to have expired
         if self.sweep(now, _SLACK):
             return
-        calm, spent, refusing = (next(iter(rank.values()), None) for rank in self._ranks)
-        over = [entry for entry in (spent, refusing) if entry is not None and entry.until <= now]
-        missed_least = [entry for entry in (calm, *over) if entry is not None]
-        victim = min(missed_least, key=lambda entry: entry.used) if missed_least else spent or refusing
-        if victim is not None:
-            self.drop(victim.key)
-            self.dropped = True
+        oldest = [next(iter(rank.values())) for rank in self._ranks if rank]
+        with_room = [entry for entry in oldest if entry.until <= now]
+        # where all refuse, the lowest rank comes first
+        victim = min(with_room, key=lambda entry: entry.used) if with_room else oldest[0]
+        self.drop(victim.key)
+        self.dropped = True
 
     def _schedule(self, entry: Entry) -> None:
         entry.due = entry.expires

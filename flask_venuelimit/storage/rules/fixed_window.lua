@@ -19,37 +19,41 @@
 local fixed_window = { numbers = 2 }
 fixed_window.read, fixed_window.write = packing("f", 2)
 
+-- roll(state, now, window) -> the state at now, or nil where its window is over
+local function roll(state, now, window)
+  if not state or now >= state[1] + window then
+    return nil
+  end
+  return state[1] - now > window and { now, state[2], state[3] } or state
+end
+
+-- wait_for(count, cost, rest, limit) -> microseconds until cost fits, -1: none helps
+local function wait_for(count, cost, rest, limit)
+  if count + cost <= limit then
+    return 0
+  end
+  return cost <= limit and rest or -1
+end
+
 function fixed_window.take(state, now, cost, birth, limit, window)
-  local start, count, fresh, redated = now, 0, true, false
-  if state and now < state[1] + window then
-    start, count, birth = state[1], state[2], state[3]
-    fresh = false
-    if start - now > window then
-      start, redated = now, true
-    end
+  local rolled = roll(state, now, window)
+  local start, count = now, 0
+  if rolled then
+    start, count, birth = unpack(rolled)
   end
-  local allowed = count + cost <= limit
-  local charged = allowed and cost > 0
-  if charged then
+  local expires = start + window
+  if cost > 0 and cost <= limit - count then
     count = count + cost
+    return true, { start, count, birth }, limit - count, 0, expires - now, 0, birth, expires
   end
-  local rest = start + window - now
-  local wait = 0
-  if not allowed then
-    wait = cost <= limit and rest or -1
-  end
-  return allowed,
-    (charged or redated) and { start, count, birth } or nil,
-    math.max(0, limit - count),
-    wait,
-    (charged or not fresh) and rest or 0,
-    0,
-    charged and birth or "",
-    start + window
+  local wait = wait_for(count, cost, expires - now, limit)
+  local reset = rolled and expires - now or 0
+  local after = redated(state, rolled, 1)
+  return wait == 0, after, math.max(0, limit - count), wait, reset, 0, "", expires
 end
 
 function fixed_window.give_back(state, now, cost, token, limit, window)
-  local start, count, birth = state[1], state[2], state[3]
+  local start, count, birth = unpack(state)
   if token ~= birth or now >= start + window then
     return nil
   end

@@ -6,7 +6,7 @@ one. Times are whole microseconds.
 
 from __future__ import annotations
 
-from .outcome import Outcome
+from .outcome import Outcome, redated
 
 State = tuple[int, int, str]
 
@@ -17,30 +17,35 @@ def take(state: State | None, now: int, cost: int, birth: str, limit: int, windo
     :param state: what is kept, or None.
     :param birth: names the life that starts if there is no live state.
     """
-    redated = False
-    if state is None or now >= state[0] + window:
-        start, count, fresh = now, 0, True
-    else:
-        start, count, birth = state
-        fresh = False
-        # a clock that stepped back keeps the window where it is, unless that is over a window away
-        if start - now > window:
-            start, redated = now, True
-    allowed = count + cost <= limit
-    charged = allowed and cost > 0
-    if charged:
+    rolled = roll(state, now, window)
+    start, count, birth = rolled or (now, 0, birth)
+    expires = start + window
+    if 0 < cost <= limit - count:
         count += cost
-    rest = start + window - now
-    return Outcome(
-        allowed,
-        (start, count, birth) if charged or redated else None,
-        max(0, limit - count),
-        0 if allowed else (rest if cost <= limit else None),
-        rest if charged or not fresh else 0,
-        0,
-        birth if charged else "",
-        start + window,
-    )
+        return Outcome(True, (start, count, birth), limit - count, 0, expires - now, 0, birth, expires)
+    wait = wait_for(count, cost, expires - now, limit)
+    reset = expires - now if rolled else 0
+    after = redated(state, rolled, 0)
+    return Outcome(wait == 0, after, max(0, limit - count), wait, reset, 0, "", expires)
+
+
+def roll(state: State | None, now: int, window: int) -> State | None:
+    """Bring a state to ``now``.
+
+    :returns: the state then, or None where its window is over.
+    """
+    if state is None or now >= state[0] + window:
+        return None
+    start, count, birth = state
+    # a clock that stepped back keeps the window where it is, unless that is over a window away
+    return (now, count, birth) if start - now > window else state
+
+
+def wait_for(count: int, cost: int, rest: int, limit: int) -> int | None:
+    """Microseconds until ``cost`` fits, None where it never does; ``rest`` are left of the window."""
+    if count + cost <= limit:
+        return 0
+    return rest if cost <= limit else None
 
 
 def give_back(state: State, now: int, cost: int, token: str, limit: int, window: int) -> State | None:

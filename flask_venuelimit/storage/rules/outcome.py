@@ -6,7 +6,9 @@ import itertools
 import os
 import secrets
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+State = TypeVar("State", bound=tuple[Any, ...])
 
 
 class Outcome(NamedTuple):
@@ -30,6 +32,18 @@ class Outcome(NamedTuple):
     delay: int
     token: str
     expires: int
+
+
+def redated(state: State | None, rolled: State | None, field: int) -> State | None:
+    """The rolled state if its time lies before the kept one's, which only a clock far back does; else None.
+
+    It is written even where the hit is refused, or the wait would begin anew at each hit.
+
+    :param field: where in the state its time stands.
+    """
+    if state is None or rolled is None or rolled[field] >= state[field]:
+        return None
+    return rolled
 
 
 class _Births:

@@ -69,3 +69,13 @@ local function packing(tag, count)
   end
   return read, write
 end
+
+-- redated(state, rolled, field) -> the rolled state if its time, the field, lies before the kept one's, which
+-- only a clock far back does; else nil. It is written even where the hit is refused, or the wait would begin
+-- anew at each hit.
+local function redated(state, rolled, field)
+  if not state or not rolled or rolled[field] >= state[field] then
+    return nil
+  end
+  return rolled
+end

@@ -1,7 +1,7 @@
 -- The rule of SlidingWindow; sliding_window.py is its other half.
 --
--- State: { start, previous, current, birth }, kept under the tag "s". Sets no expiry: it says when the key
--- may go.
+-- State: { start, previous, current, turn, birth }, kept under the tag "s"; turn counts the windows since
+-- birth. Sets no expiry: it says when the key may go.
 --
 -- take(state, now, cost, birth, limit, window)
 --   state    what is kept, or nil
@@ -18,19 +18,19 @@
 --   returns  state, or nil where nothing changes
 
 local sliding_window = { numbers = 2 }
-sliding_window.read, sliding_window.write = packing("s", 3)
+sliding_window.read, sliding_window.write = packing("s", 4)
 
 -- roll(state, now, window) -> the state in the window that holds now, or nil where it is as good as none
 local function roll(state, now, window)
   if not state or now >= state[1] + 2 * window then
     return nil
   end
-  local start, previous, current, birth = state[1], state[2], state[3], state[4]
+  local start, previous, current, turn, birth = unpack(state)
   if now >= start + window then
-    return current > 0 and { start + window, current, 0, birth } or nil
+    return current > 0 and { start + window, current, 0, turn + 1, birth } or nil
   end
   if start - now > window then
-    return { now, previous, current, birth }
+    return { now, previous, current, turn, birth }
   end
   return state
 end
@@ -49,40 +49,31 @@ end
 
 function sliding_window.take(state, now, cost, birth, limit, window)
   local rolled = roll(state, now, window)
-  local start, previous, current = now, 0, 0
+  local start, previous, current, turn = now, 0, 0, 0
   if rolled then
-    start, previous, current, birth = rolled[1], rolled[2], rolled[3], rolled[4]
+    start, previous, current, turn, birth = unpack(rolled)
   end
-  local redated = state and start < state[1]
-  local elapsed = math.max(0, now - start)
-  local used = current + divide_up(previous, window - elapsed, window)
-  local allowed = used + cost <= limit
-  local charged = allowed and cost > 0
-  local rest = start + window - now
-  local wait = allowed and 0 or wait_for(previous, current, cost, rest, limit, window)
-  if charged then
-    current, used = current + cost, used + cost
+  local rest, expires = start + window - now, start + 2 * window
+  local used = current + divide_up(previous, math.min(rest, window), window)
+  if cost > 0 and cost <= limit - used then
+    local after = { start, previous, current + cost, turn, birth }
+    return true, after, limit - used - cost, 0, rest, 0, birth .. ":" .. whole(turn), expires
   end
-  return allowed,
-    (charged or redated) and { start, previous, current, birth } or nil,
-    math.max(0, limit - used),
-    wait,
-    (charged or rolled) and rest or 0,
-    0,
-    charged and birth .. ":" .. whole(start) or "",
-    start + 2 * window
+  local wait = used + cost <= limit and 0 or wait_for(previous, current, cost, rest, limit, window)
+  local reset = rolled and rest or 0
+  return wait == 0, redated(state, rolled, 1), math.max(0, limit - used), wait, reset, 0, "", expires
 end
 
 function sliding_window.give_back(state, now, cost, token, limit, window)
-  local start, previous, current, birth = state[1], state[2], state[3], state[4]
+  local start, previous, current, turn, birth = unpack(state)
   if now >= start + 2 * window then
     return nil
   end
-  if token == birth .. ":" .. whole(start) then
-    return { start, previous, math.max(0, current - cost), birth }
+  if token == birth .. ":" .. whole(turn) then
+    return { start, previous, math.max(0, current - cost), turn, birth }
   end
-  if token == birth .. ":" .. whole(start - window) then
-    return { start, math.max(0, previous - cost), current, birth }
+  if token == birth .. ":" .. whole(turn - 1) then
+    return { start, math.max(0, previous - cost), current, turn, birth }
   end
   return nil
 end

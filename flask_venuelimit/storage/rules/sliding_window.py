@@ -1,14 +1,15 @@
 """The rule of :class:`~flask_venuelimit.SlidingWindow`; ``sliding_window.lua`` is its other half.
 
-A state is ``(start, previous, current, birth)``: the hits of the window that began at ``start``, and of
-the one before. Windows lie end to end from the key's first hit. Times are whole microseconds.
+A state is ``(start, previous, current, turn, birth)``: the hits of the window that began at ``start``, the
+``turn``-th since birth, and of the one before. Windows lie end to end from the key's first hit. Times are
+whole microseconds.
 """
 
 from __future__ import annotations
 
-from .outcome import Outcome
+from .outcome import Outcome, redated
 
-State = tuple[int, int, int, str]
+State = tuple[int, int, int, int, str]
 
 
 def take(state: State | None, now: int, cost: int, birth: str, limit: int, window: int) -> Outcome:
@@ -18,27 +19,16 @@ def take(state: State | None, now: int, cost: int, birth: str, limit: int, windo
     :param birth: names the life that starts if there is no live state.
     """
     rolled = roll(state, now, window)
-    fresh = rolled is None
-    start, previous, current, birth = rolled or (now, 0, 0, birth)
-    redated = state is not None and start < state[0]
-    elapsed = max(0, now - start)
-    used = current - (-previous * (window - elapsed) // window)
-    allowed = used + cost <= limit
-    charged = allowed and cost > 0
-    if charged:
-        current += cost
-        used += cost
-    rest = start + window - now
-    return Outcome(
-        allowed,
-        (start, previous, current, birth) if charged or redated else None,
-        max(0, limit - used),
-        0 if allowed else _wait(previous, current, cost, rest, limit, window),
-        rest if charged or not fresh else 0,
-        0,
-        f"{birth}:{start}" if charged else "",
-        start + 2 * window,
-    )
+    start, previous, current, turn, birth = rolled or (now, 0, 0, 0, birth)
+    rest, expires = start + window - now, start + 2 * window
+    # a start ahead of now has not begun to fade
+    used = current - (-previous * min(rest, window) // window)
+    if 0 < cost <= limit - used:
+        after = (start, previous, current + cost, turn, birth)
+        return Outcome(True, after, limit - used - cost, 0, rest, 0, f"{birth}:{turn}", expires)
+    wait = 0 if used + cost <= limit else wait_for(previous, current, cost, rest, limit, window)
+    reset = rest if rolled else 0
+    return Outcome(wait == 0, redated(state, rolled, 0), max(0, limit - used), wait, reset, 0, "", expires)
 
 
 def roll(state: State | None, now: int, window: int) -> State | None:
@@ -48,18 +38,20 @@ def roll(state: State | None, now: int, window: int) -> State | None:
     """
     if state is None:
         return None
-    start, previous, current, birth = state
+    start, previous, current, turn, birth = state
     if now >= start + 2 * window:
         return None
     if now >= start + window:
-        start, previous, current = start + window, current, 0
-        return (start, previous, current, birth) if previous else None
+        return (start + window, current, 0, turn + 1, birth) if current else None
     # a clock that stepped back keeps the window where it is, unless that is over a window away
-    return (now, previous, current, birth) if start - now > window else state
+    return (now, previous, current, turn, birth) if start - now > window else state
 
 
-def _wait(previous: int, current: int, cost: int, rest: int, limit: int, window: int) -> int | None:
-    """Microseconds until ``cost`` fits, which it does not now; ``rest`` are left of this window."""
+def wait_for(previous: int, current: int, cost: int, rest: int, limit: int, window: int) -> int | None:
+    """Microseconds until ``cost``, which does not fit now, does; None where it never does.
+
+    :param rest: microseconds left of this window.
+    """
     room = limit - current - cost
     if room >= 0:
         # the last window has to fade until only room of it counts
@@ -75,11 +67,11 @@ def give_back(state: State, now: int, cost: int, token: str, limit: int, window:
 
     :returns: the new state, or None where nothing changes: neither window holds it.
     """
-    start, previous, current, birth = state
+    start, previous, current, turn, birth = state
     if now >= start + 2 * window:
         return None
-    if token == f"{birth}:{start}":
-        return start, previous, max(0, current - cost), birth
-    if token == f"{birth}:{start - window}":
-        return start, max(0, previous - cost), current, birth
+    if token == f"{birth}:{turn}":
+        return start, previous, max(0, current - cost), turn, birth
+    if token == f"{birth}:{turn - 1}":
+        return start, max(0, previous - cost), current, turn, birth
     return None

@@ -37,7 +37,7 @@ local function drain(state, now, capacity, unit, refill)
   if not state then
     return nil
   end
-  local used, old, at, birth = state[1], state[2], state[3], state[4]
+  local used, old, at, birth = unpack(state)
   if old ~= unit then
     used = math.min(MOST, divide_up(used, unit, old))
   end
@@ -53,32 +53,30 @@ local function drain(state, now, capacity, unit, refill)
   return used > 0 and { used, unit, at, birth } or nil
 end
 
+-- wait_for(short, ahead, cost, capacity, refill) -> microseconds until short parts have come back, -1: never
+local function wait_for(short, ahead, cost, capacity, refill)
+  if short <= 0 then
+    return 0
+  end
+  return cost <= capacity and ahead + divide_up(short, 1, refill) or -1
+end
+
 function token_bucket.take(state, now, cost, birth, capacity, unit, refill)
   local drained = drain(state, now, capacity, unit, refill)
   local used, at = 0, now
   if drained then
     used, at, birth = drained[1], drained[3], drained[4]
   end
-  local redated = drained and at < state[3]
-  local allowed = cost <= capacity and used <= (capacity - cost) * unit
-  local charged = allowed and cost > 0
-  local ahead = at - now
-  local wait = 0
-  if not allowed then
-    wait = cost <= capacity and ahead + divide_up(used - (capacity - cost) * unit, 1, refill) or -1
-  end
-  if charged then
+  local short = used - (capacity - cost) * unit
+  if cost > 0 and short <= 0 then
     used = used + cost * unit
+    local reset = at - now + divide_up(used, 1, refill)
+    return true, { used, unit, at, birth }, math.floor(-short / unit), 0, reset, 0, birth, now + reset
   end
-  local reset = used > 0 and ahead + divide_up(used, 1, refill) or 0
-  return allowed,
-    (charged or redated) and { used, unit, at, birth } or nil,
-    math.max(0, math.floor((capacity * unit - used) / unit)),
-    wait,
-    reset,
-    0,
-    charged and birth or "",
-    now + reset
+  local wait = wait_for(short, at - now, cost, capacity, refill)
+  local reset = drained and at - now + divide_up(used, 1, refill) or 0
+  local room = math.max(0, capacity - divide_up(used, 1, unit))
+  return wait == 0, redated(state, drained, 3), room, wait, reset, 0, "", now + reset
 end
 
 function token_bucket.give_back(state, now, cost, token, capacity, unit, refill)

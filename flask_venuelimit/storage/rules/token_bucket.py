@@ -7,7 +7,7 @@ is ever rounded. Times are whole microseconds.
 
 from __future__ import annotations
 
-from .outcome import Outcome
+from .outcome import Outcome, redated
 
 State = tuple[int, int, int, str]
 
@@ -25,24 +25,15 @@ def take(
     """
     drained = drain(state, now, capacity, unit, refill)
     used, _, at, birth = drained or (0, unit, now, birth)
-    redated = drained is not None and state is not None and at < state[2]
     short = used - (capacity - cost) * unit
-    allowed = short <= 0
-    charged = allowed and cost > 0
-    if charged:
+    if cost > 0 >= short:
         used += cost * unit
-    ahead = at - now
-    reset = ahead - (-used // refill) if used else 0
-    return Outcome(
-        allowed,
-        (used, unit, at, birth) if charged or redated else None,
-        max(0, (capacity * unit - used) // unit),
-        0 if allowed else (ahead - (-short // refill) if cost <= capacity else None),
-        reset,
-        0,
-        birth if charged else "",
-        now + reset,
-    )
+        reset = at - now - (-used // refill)
+        return Outcome(True, (used, unit, at, birth), -short // unit, 0, reset, 0, birth, now + reset)
+    wait = wait_for(short, at - now, cost, capacity, refill)
+    reset = at - now - (-used // refill) if drained else 0
+    room = max(0, capacity - (-(-used // unit)))
+    return Outcome(wait == 0, redated(state, drained, 2), room, wait, reset, 0, "", now + reset)
 
 
 def drain(state: State | None, now: int, capacity: int, unit: int, refill: int) -> State | None:
@@ -62,6 +53,16 @@ def drain(state: State | None, now: int, capacity: int, unit: int, refill: int) 
     if now > at:
         used, at = max(0, used - (now - at) * refill), now
     return (used, unit, at, birth) if used else None
+
+
+def wait_for(short: int, ahead: int, cost: int, capacity: int, refill: int) -> int | None:
+    """Microseconds until ``short`` parts have come back, None where the bucket never holds as many.
+
+    :param ahead: microseconds until the bucket begins to fill.
+    """
+    if short <= 0:
+        return 0
+    return ahead - (-short // refill) if cost <= capacity else None
 
 
 def give_back(
