@@ -141,7 +141,7 @@ def test_a_limits_own_sentence_is_the_pages() -> None:
     assert "<p>One answer at a time.</p>" in followed(refusing_app(message="One answer at a time.")).text
 
 
-def test_without_javascript_the_wait_is_in_words_and_the_link_is_there() -> None:
+def test_without_javascript_the_wait_is_in_words_and_the_link_is_there(wall_clock: ManualClock) -> None:
     """The script only improves on what the document says."""
     page = followed(refusing_app(wait=90.0, retry_jitter=0.0)).text
     assert ">90 seconds</span>" in page

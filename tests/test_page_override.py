@@ -24,19 +24,19 @@ def test_an_app_changes_a_block() -> None:
 
 def test_an_apps_own_page_has_what_its_templates_have() -> None:
     """Context processors, url_for and the filters of its environment."""
-    app = overriding("{{ pub }} {{ url_for('venuelimit.page') }} {{ limit }} {{ wait }}")
+    app = overriding("{{ pub }} {{ url_for('venuelimit.page') }} {{ limit }} {{ way_back }}")
     app.context_processor(lambda: {"pub": "The Limit"})
-    assert followed(app).text == f"The Limit {PAGE} join 3"
+    assert followed(app).text == f"The Limit {PAGE} join /quiz?round=2"
 
 
 def test_an_apps_own_page_in_its_template_folder_is_found(tmp_path: Path) -> None:
     """templates/venuelimit/too_many_requests.html is all it takes."""
     file = tmp_path / "templates" / "venuelimit/too_many_requests.html"
     file.parent.mkdir(parents=True)
-    file.write_text("mine: {{ wait_words }}")
+    file.write_text("mine: {{ limit }}")
     app = refusing_app()
     app.jinja_loader = FileSystemLoader(tmp_path / "templates")
-    assert followed(app).text == "mine: 3 seconds"
+    assert followed(app).text == "mine: join"
 
 
 @pytest.mark.parametrize("source", ["{{ user.name.first }}", "{% if %}", '{% extends "missing.html" %}'])
@@ -60,4 +60,4 @@ def test_an_apps_delimiters_leave_our_page_as_it_is() -> None:
     """Our template is read by an environment of its own."""
     app = refusing_app()
     app.jinja_options = {"variable_start_string": "[[", "variable_end_string": "]]"}
-    assert ">3 seconds</span>" in followed(app).text
+    assert "HTTP 429 · join" in followed(app).text

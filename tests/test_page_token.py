@@ -49,6 +49,14 @@ def test_the_wait_runs_on_the_wall_clock(wall_clock: ManualClock) -> None:
     assert ticket.wait() == 0
 
 
+@given(st.floats(1e9, 4e9), st.integers(1, 100_000))
+def test_whoever_follows_at_once_is_told_the_same_wait(now: float, seconds: int) -> None:
+    """Rounding makes no second out of a split one, whatever the clock shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", lambda: now)
+        assert read_back(issue(SALT, "join", seconds)).wait() == seconds
+
+
 def test_a_token_is_read_for_an_hour_after_its_wait(wall_clock: ManualClock) -> None:
     """Whoever comes later sees the plain page."""
     text = issue(SALT, "join", 60)

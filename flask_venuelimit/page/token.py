@@ -55,7 +55,7 @@ def issue(
     :param message: cut to 300 characters, because a URL has to hold it.
     :return: text that is safe in a URL.
     """
-    until = None if retry_after is None else round(time.time() + retry_after, 3)
+    until = None if retry_after is None else round(time.time() + retry_after, 6)
     text = message if message is None or len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
     return _serializer(salt).dumps([limit, until, _way_back.local(way_back), text])
 
