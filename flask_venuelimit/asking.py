@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from flask import Request
@@ -28,15 +29,17 @@ def stands_in(subject: Subject) -> bool:
 class Asker:
     """Tells keys who is asking; implements :class:`flask_venuelimit.keys.Asking`.
 
-    :param request: None outside a request.
+    :param request: None outside a request. It is not kept: it holds the visit, and a cycle would leave
+        every request to the garbage collector.
     """
 
     def __init__(self, state: AppState, request: Request | None) -> None:
         self._state = state
-        self._request = request
+        self._outside = request is None
+        self._remote = None if request is None else request.remote_addr
         self._subjects: dict[Key, Subject | None] = {}
         self._roles: dict[str, Subject | None] = {}
-        self._digests: dict[Subject, str] = {}
+        self._at: Subject | None = None
 
     def ask(self, key: Key) -> Subject | None:
         """Whom ``key`` names; it is asked once a request."""
@@ -65,14 +68,14 @@ class Asker:
 
     def address(self) -> str | None:
         """The client's address, normalised, or None."""
-        remote = self._request.remote_addr if self._request is not None else None
-        return normalise(remote, self._state.settings.ipv6_prefix) if remote else None
+        return normalise(self._remote, self._state.settings.ipv6_prefix) if self._remote else None
 
     def subject(self, key: Key) -> Subject:
         """Whose bucket it is: whom the key names, else the address, else everybody without one."""
-        if self._request is None:
+        if self._outside:
             return NO_REQUEST
-        return self.ask(key) or self._address_subject()
+        named = None if key is by_ip else self.ask(key)
+        return named or self._address_subject()
 
     def in_its_bucket(self, subject: Subject) -> Subject:
         """A subject given by hand, an address brought to the form its bucket is kept under.
@@ -87,7 +90,7 @@ class Asker:
         return Subject("ip", address)
 
     def _address_subject(self) -> Subject:
-        if by_ip not in self._subjects or self._subjects[by_ip] is None:
+        if self._at is None:
             address = self.address()
             if address is None:
                 self._state.warn_once(
@@ -95,12 +98,11 @@ class Asker:
                     "a request came without a usable peer address; all such requests share one bucket. "
                     "Behind a proxy on a unix socket, let the app see the client with werkzeug's ProxyFix.",
                 )
-            self._subjects[by_ip] = Subject("ip", address) if address else NO_ADDRESS
-        return self._subjects[by_ip] or NO_ADDRESS
+            self._at = NO_ADDRESS if address is None else _at_address(address)
+        return self._at
 
-    def digest(self, subject: Subject) -> str:
-        """Name a subject without telling who it is: see :meth:`Subject.digest`."""
-        digest = self._digests.get(subject)
-        if digest is None:
-            digest = self._digests[subject] = subject.digest(self._state.settings.salt)
-        return digest
+
+@lru_cache(maxsize=4096)
+def _at_address(address: str) -> Subject:
+    """One subject an address, so that a busy one is digested once."""
+    return Subject("ip", address)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
-from flask import Flask, request
+from flask import Flask
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
@@ -25,7 +25,7 @@ from .policies import Policy, as_policies
 from .refusals import Refusal, register_handler, render
 from .runtime import Runtime
 from .settings import Settings, read_settings, unknown_settings
-from .state import EXTENSION, AppState
+from .state import EXTENSION, AppState, current_request
 from .storage import Storage
 from .storage.memory import MemoryStorage
 from .storage.opening import open_storage
@@ -249,21 +249,24 @@ class Hooks:
 
     def enter(self) -> ResponseReturnValue | None:
         """Show the limit page, or decide what can be known before anything of the app has run."""
-        answer = page_views.respond(request, self._state.settings)
+        asked = current_request()
+        answer = page_views.respond(asked, self._state.settings)
         if answer is not None:
-            self._state.page_visit(request)
+            self._state.page_visit(asked)
         elif self._state.counting:
-            visit = self._state.visit(request)
-            visit.decide(visit.coverage.front)
+            visit = self._state.visit(asked)
+            if visit.coverage.front:
+                visit.decide(visit.coverage.front)
         return answer
 
     def dispatch(self, *context: Any) -> ResponseReturnValue:
         """Decide what stands at the end of the app's hooks, then let Flask call the view."""
-        visit = self._state.known_visit(request)
+        visit = self._state.known_visit(current_request())
         if visit is None:
             return self._dispatch(*context)
         try:
-            visit.decide(visit.coverage.ending)
+            if visit.coverage.ending:
+                visit.decide(visit.coverage.ending)
             return self._dispatch(*context)
         except Refusal as refusal:
             # one raised by hand, or that an app's handler will answer, counts as a refusal as well
@@ -272,20 +275,21 @@ class Hooks:
 
     def refuse(self, refusal: Refusal) -> Response:
         """Answer a refusal that no handler of the app's own takes."""
-        response = render(refusal, request, self._state.settings)
-        self._state.visit(request).refused(refusal, response)
+        asked = current_request()
+        response = render(refusal, asked, self._state.settings)
+        self._state.visit(asked).refused(refusal, response)
         return response
 
     def leave(self, response: Response) -> Response:
         """Add header fields, whoever made the response."""
-        visit = self._state.known_visit(request)
+        visit = self._state.known_visit(current_request())
         if visit is not None:
             visit.leave(response)
         return response
 
     def settle(self, error: BaseException | None) -> None:
         """Give back what the end of the request says shall be given back."""
-        visit = self._state.known_visit(request)
+        visit = self._state.known_visit(current_request())
         if visit is not None:
             visit.settle(error)
         self._state.warn_of_idle_limits()

@@ -38,10 +38,11 @@ class Subject:
     :raises ValueError: a part is of another type, or there is none.
     """
 
-    __slots__ = ("kind", "parts")
+    __slots__ = ("_digested", "kind", "parts")
 
     kind: str
     parts: tuple[str | Subject, ...]
+    _digested: tuple[bytes, str] | None
 
     def __init__(self, kind: str, *parts: object) -> None:
         made = tuple(_part(part) for part in parts)
@@ -52,6 +53,7 @@ class Subject:
             )
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "parts", made)
+        object.__setattr__(self, "_digested", None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Subject does not change")
@@ -74,8 +76,12 @@ class Subject:
         :returns: 22 characters of base64url: 128 bits of an HMAC-SHA-256 over the kind and the parts,
             their boundaries kept.
         """
-        mac = hmac.digest(salt, self._encoded(), "sha256")
-        return base64.urlsafe_b64encode(mac[:16])[:22].decode()
+        if self._digested is None or self._digested[0] is not salt:
+            mac = hmac.digest(salt, self._encoded(), "sha256")
+            text = base64.urlsafe_b64encode(mac[:16])[:22].decode()
+            object.__setattr__(self, "_digested", (salt, text))
+            return text
+        return self._digested[1]
 
     def _encoded(self) -> bytes:
         pieces = [self.kind.encode("utf-8", "surrogatepass")]

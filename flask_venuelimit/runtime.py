@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Flask, current_app, has_app_context, has_request_context, request
+from flask import Blueprint, Flask, current_app, has_app_context, has_request_context
 
 from .callbacks import logger
 from .decisions import Decision, uncounted
 from .declarations import Declarations
 from .limits import Application, Cost, Limit, Stack
-from .state import AppState, state_of
+from .state import AppState, current_request, state_of
 from .visits import Visit
 
 
@@ -35,7 +35,7 @@ class Runtime:
     def visit(self) -> Visit | None:
         """The visit of the current request, or None outside one."""
         state = self.state() if has_request_context() else None
-        return None if state is None else state.visit(request)
+        return None if state is None else state.visit(current_request())
 
     def attach(self, limit: Limit, cost: Cost, blueprint: Blueprint | None) -> None:
         """Cover a blueprint, or the whole app where it is None."""
@@ -96,7 +96,7 @@ class Runtime:
         state.storage.reset(visit.keys(state.bucket_by_hand(limit, visit), whose))
 
     def _visit_of(self, state: AppState) -> Visit:
-        return state.visit(request) if has_request_context() else state.detached_visit()
+        return state.visit(current_request()) if has_request_context() else state.detached_visit()
 
     def _strange(self, effect: str) -> None:
         """Tell, once for each effect, that no app of ours is at hand."""

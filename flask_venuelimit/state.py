@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flask import Flask, Request
+from flask import Flask, Request, request
 
 from . import signals
 from .asking import NO_REQUEST
@@ -98,25 +98,25 @@ class AppState:
 
     # -- visits ---------------------------------------------------------------------------------
 
-    def visit(self, request: Request) -> Visit:
+    def visit(self, asked: Request) -> Visit:
         """The visit of a request, begun where it has none yet."""
-        visit = self.known_visit(request)
+        visit = self.known_visit(asked)
         if visit is None:
-            visit = Visit(self, request, self._coverage_of(request))
-            setattr(request, _VISIT, visit)
-            if not visit.coverage.exempt and self._excused():
+            visit = Visit(self, asked, self._coverage_of(asked))
+            setattr(asked, _VISIT, visit)
+            if self.declared.exempt_if and not visit.coverage.exempt and self._excused():
                 visit.coverage = _EXEMPT
         return visit
 
-    def page_visit(self, request: Request) -> None:
+    def page_visit(self, asked: Request) -> None:
         """Begin the visit of somebody at the limit page: no limit touches it."""
-        visit = Visit(self, request, _EXEMPT)
+        visit = Visit(self, asked, _EXEMPT)
         visit.shows_page = True
-        setattr(request, _VISIT, visit)
+        setattr(asked, _VISIT, visit)
 
-    def known_visit(self, request: Request) -> Visit | None:
+    def known_visit(self, asked: Request) -> Visit | None:
         """The visit of a request, if it has one."""
-        return getattr(request, _VISIT, None)
+        return getattr(asked, _VISIT, None)
 
     def detached_visit(self) -> Visit:
         """A visit outside a request."""
@@ -126,14 +126,14 @@ class AppState:
         asked = ((f"exempt_if {predicate!r}", predicate) for predicate in self.declared.exempt_if)
         return any(call_or_log(self.app, what, predicate, instead=False) for what, predicate in asked)
 
-    def _coverage_of(self, request: Request) -> Coverage:
-        if request.method == "OPTIONS" and getattr(request.url_rule, "provide_automatic_options", False):
+    def _coverage_of(self, asked: Request) -> Coverage:
+        if asked.method == "OPTIONS" and getattr(asked.url_rule, "provide_automatic_options", False):
             return _EXEMPT
         if self._coverage_version != self.declared.version:
             self._coverage_version = self.declared.version
             self._coverage.clear()
-        endpoint = request.endpoint
-        method = _method(request)
+        endpoint = asked.endpoint
+        method = _method(asked)
         known = self._coverage.get((endpoint, method))
         if not (known and known.view is self.app.view_functions.get(endpoint or "")):
             known = cover(self.app, self.declared, self.owner, endpoint, method)
@@ -173,9 +173,14 @@ class AppState:
         signals.capacity_reached.send(self.app, storage=self.raw_storage)
 
 
-def _method(request: Request) -> str:
+def current_request() -> Request:
+    """The request at hand itself: each look through Flask's proxy costs as much as a hash."""
+    return request._get_current_object()  # type: ignore[attr-defined, no-any-return]
+
+
+def _method(asked: Request) -> str:
     """The request's method; one that matched no route is a stranger's text and counts as GET if unknown."""
-    return request.method if request.endpoint or request.method in _METHODS else "GET"
+    return asked.method if asked.endpoint or asked.method in _METHODS else "GET"
 
 
 def state_of(app: Any) -> AppState | None:

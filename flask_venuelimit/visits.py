@@ -53,7 +53,7 @@ class Visit:
 
     def __init__(self, state: AppState, request: Request | None, coverage: Coverage) -> None:
         self.state = state
-        self.request = request
+        self.method = None if request is None else request.method
         self.who = Asker(state, request)
         self.coverage = coverage
         self.entries: list[Entry] = []
@@ -100,16 +100,15 @@ class Visit:
             self.decide(found)
 
     def _stands(self, limit: Limit) -> bool:
-        method = self.request.method if self.request is not None else "GET"
         undecided = limit not in self._decided and limit not in self.coverage.silent
-        return undecided and (self.request is None or covers_method(limit, method))
+        return undecided and (self.method is None or covers_method(limit, self.method))
 
     def _at_decorator(self, application: Application) -> Bucket:
         limit = application.limit
         made = self.coverage.find(limit)
         if made is None:
             made = self.coverage.meet(application)
-            if self.request is not None and limit.terms.key.stage_for(self.state.declared) is Stage.FRONT:
+            if self.method is not None and limit.terms.key.stage_for(self.state.declared) is Stage.FRONT:
                 self.state.warn_once(
                     ("hidden", limit),
                     f"the limit {made.name!r} could be decided before the view {self.coverage.endpoint!r} "
@@ -140,7 +139,7 @@ class Visit:
             answered = storage.peek(charges) if peek else storage.decide(charges)
         entries = []
         for (made, subject, cost), charge, receipt in zip(asked, charges, answered, strict=True):
-            shown = f"{subject.kind}:{self.who.digest(subject)[:8]}"
+            shown = f"{subject.kind}:{subject.digest(self.state.settings.salt)[:8]}"
             if receipt is None:
                 decision = uncounted(made.name, shown, charge.cells[0].policy)
             else:
@@ -155,7 +154,7 @@ class Visit:
         return Charge(tuple([Cell(base + id_, policy) for id_, policy in cells]), cost, stays=stays)
 
     def _base(self, subject: Subject) -> str:
-        return f"{self.state.settings.key_prefix}:{{{self.who.digest(subject)}}}:"
+        return f"{self.state.settings.key_prefix}:{{{subject.digest(self.state.settings.salt)}}}:"
 
     def _applies(self, made: Bucket) -> bool:
         unless = made.limit.terms.unless
@@ -183,9 +182,11 @@ class Visit:
 
     def leave(self, response: Response) -> None:
         """Judge the final response, and give it its header fields, whatever other hooks did."""
-        self._returned = self._judge(response)
         if self.shows_page:
             protect(response)
+        if not self.entries and self.refusal is None:
+            return
+        self._returned = self._judge(response)
         retry_after = None
         if self.refusal is not None:
             finish(response, self.refusal)
@@ -202,6 +203,8 @@ class Visit:
 
         :param error: the exception that leaves the app, or None.
         """
+        if not self.entries:
+            return
         if error is not None or self._returned is None:
             # no response of the app's own went out: that is a failure, whatever the view said of it
             self.marked = False
