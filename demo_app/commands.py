@@ -14,4 +14,4 @@ bp = Blueprint("commands", __name__, cli_group=None)
 @click.option("--days", default=7, show_default=True, type=click.IntRange(0), help="Keep this many days.")
 def forget(days: int) -> None:
     """Delete old quizzes, with the names and answers of everybody who played."""
-    click.echo(f"{records.forget(days)} quizzes forgotten")
+    click.echo(f"quizzes forgotten: {records.forget(days)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -105,7 +104,7 @@ def state(code: str) -> ResponseReturnValue:
     return {
         "question": game.question,
         "over": game.over,
-        "scores": [asdict(line) for line in records.scoreboard(game)],
+        "scores": [line._asdict() for line in records.scoreboard(game)],
     }
 
 

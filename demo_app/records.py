@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .db import database
 from .quiz import QUESTIONS, Question, new_code
@@ -69,8 +70,7 @@ class Player:
     name: str
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """One line of the scoreboard."""
 
     name: str
@@ -223,4 +223,4 @@ def scoreboard(game: Game) -> list[Score]:
         " WHERE player.game_id = ? GROUP BY player.id ORDER BY score DESC, player.name",
         (game.question, game.id),
     )
-    return [Score(**row) for row in rows]
+    return [Score(*row) for row in rows]

@@ -1,0 +1,1 @@
+"""The pub quiz, through real requests."""
