@@ -37,22 +37,21 @@ class Asker:
         self._state = state
         self._outside = request is None
         self._remote = None if request is None else request.remote_addr
-        self._subjects: dict[Key, Subject | None] = {}
-        self._roles: dict[str, Subject | None] = {}
+        self._asked: dict[Key | str, Subject | None] = {}
         self._at: Subject | None = None
 
     def ask(self, key: Key) -> Subject | None:
         """Whom ``key`` names; it is asked once a request."""
-        if key not in self._subjects:
-            self._subjects[key] = key.subject(self)
-        return self._subjects[key]
+        if key not in self._asked:
+            self._asked[key] = key.subject(self)
+        return self._asked[key]
 
     def identity(self, role: str) -> Subject | None:
         """Whom the limiter's callback for ``role`` names; it is asked once a request."""
-        if role not in self._roles:
+        if role not in self._asked:
             load = self._state.declared.loaders[role].load
-            self._roles[role] = self._named(role, f"the callback that identifies the {role}", load)
-        return self._roles[role]
+            self._asked[role] = self._named(role, f"the callback that identifies the {role}", load)
+        return self._asked[role]
 
     def resolve(self, key: Key) -> Subject | None:
         """Call a key's own function."""

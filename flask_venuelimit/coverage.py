@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from flask import Flask
 
@@ -218,7 +219,7 @@ def _names(endpoint: str, applications: Sequence[Application]) -> dict[Limit, st
 
 def _unnamed(endpoint: str, earlier: int) -> str:
     # an endpoint may be any text, a name is sent in header fields
-    plain = endpoint.encode("ascii", "backslashreplace").decode()
+    plain = quote(endpoint, safe="/:;,!?*+=()&$'@~ ", errors="replace")
     return f"{plain}#{earlier + 1}" if earlier else plain
 
 

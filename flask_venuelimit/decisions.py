@@ -6,7 +6,6 @@ whole microseconds, because memory and Redis must agree to the last one; times s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .policies import Policy
@@ -110,8 +109,7 @@ def longest_wait(wait: float | None) -> float:
     return float("inf") if wait is None else wait
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What a limit decided, as the app, the headers, the page, logs and signals show it.
 
     All of it comes from the one atomic step that decided; a limit of several policies shows its
@@ -141,7 +139,12 @@ class Decision:
     delay: float
     subject: str
     shadow: bool = False
-    receipt: Receipt | None = field(default=None, repr=False, compare=False)
+    receipt: Receipt | None = None
+
+    def __repr__(self) -> str:
+        """Show what is public; a receipt is storage's own."""
+        shown = (f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"Decision({', '.join(each for each in shown if not each.startswith('receipt='))})"
 
 
 def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) -> Decision:

@@ -1,28 +1,22 @@
-"""VenueLimit: what Flask sees.
-
-A request walks one way: the front hook decides what can be known before the app has run; the app's own
-hooks run; then what stands at the end of the hooks and at decorators is decided; the response gets its
-header fields; and when the request is over, what has to be given back is given back.
-"""
+"""VenueLimit: what Flask sees. Limits are declared here, and an app is given them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
-from flask import Flask
-from flask.typing import ResponseReturnValue
+from flask import Flask, has_request_context
 from werkzeug.wrappers import Response
 
 from .callbacks import accept, logger
 from .decisions import Decision
 from .declarations import Declarations, Loader
 from .errors import ConfigurationError
+from .hooks import Hooks
 from .keys import Key, Stage, as_key, by_identity, by_ip
 from .limits import Cost, Exempt, Limit, Terms
 from .page import views as page_views
 from .policies import Policy, as_policies
-from .refusals import Refusal, register_handler, render
 from .runtime import Runtime
 from .settings import Settings, read_settings, unknown_settings
 from .state import EXTENSION, AppState, current_request
@@ -221,78 +215,11 @@ class VenueLimit:
     def robots_txt(self) -> str:
         """The lines for robots.txt that keep crawlers off the limit page of the current app."""
         state = self._runtime.state()
-        return page_views.robots_txt(state.settings.page_path if state else Settings.page_path)
-
-
-class Hooks:
-    """The way of a request through one app's limits.
-
-    :param state: what the app keeps for its limiter.
-    """
-
-    def __init__(self, app: Flask, state: AppState) -> None:
-        self._state = state
-        self._dispatch = app.dispatch_request
-
-    def install(self, app: Flask) -> None:
-        """Hook the app up: the one place that touches Flask's hook lists and ``dispatch_request``.
-
-        First before every other hook, whenever those are registered; last after them; and once more right
-        before the view, where no public hook stands.
-        """
-        app.before_request_funcs.setdefault(None, []).insert(0, self.enter)
-        app.after_request_funcs.setdefault(None, []).insert(0, self.leave)
-        app.teardown_request(self.settle)
-        app.dispatch_request = self.dispatch  # type: ignore[method-assign]
-        app.register_blueprint(page_views.blueprint(self._state.settings))
-        register_handler(app, self.refuse)
-
-    def enter(self) -> ResponseReturnValue | None:
-        """Show the limit page, or decide what can be known before anything of the app has run."""
-        asked = current_request()
-        answer = page_views.respond(asked, self._state.settings)
-        if answer is not None:
-            self._state.page_visit(asked)
-        elif self._state.counting:
-            visit = self._state.visit(asked)
-            if visit.coverage.front:
-                visit.decide(visit.coverage.front)
-        return answer
-
-    def dispatch(self, *context: Any) -> ResponseReturnValue:
-        """Decide what stands at the end of the app's hooks, then let Flask call the view."""
-        visit = self._state.known_visit(current_request())
-        if visit is None:
-            return self._dispatch(*context)
-        try:
-            if visit.coverage.ending:
-                visit.decide(visit.coverage.ending)
-            return self._dispatch(*context)
-        except Refusal as refusal:
-            # one raised by hand, or that an app's handler will answer, counts as a refusal as well
-            visit.refused(refusal)
-            raise
-
-    def refuse(self, refusal: Refusal) -> Response:
-        """Answer a refusal that no handler of the app's own takes."""
-        asked = current_request()
-        response = render(refusal, asked, self._state.settings)
-        self._state.visit(asked).refused(refusal, response)
-        return response
-
-    def leave(self, response: Response) -> Response:
-        """Add header fields, whoever made the response."""
-        visit = self._state.known_visit(current_request())
-        if visit is not None:
-            visit.leave(response)
-        return response
-
-    def settle(self, error: BaseException | None) -> None:
-        """Give back what the end of the request says shall be given back."""
-        visit = self._state.known_visit(current_request())
-        if visit is not None:
-            visit.settle(error)
-        self._state.warn_of_idle_limits()
+        settings = state.settings if state else Settings()
+        where = (
+            page_views.page_url(current_request(), settings) if has_request_context() else settings.page_path
+        )
+        return page_views.robots_txt(where)
 
 
 def _methods(methods: Iterable[Any]) -> frozenset[str]:

@@ -14,6 +14,7 @@ Three dialects, by the names ``VENUELIMIT_HEADERS`` knows them by:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -53,6 +54,7 @@ def whole_seconds(seconds: float) -> int:
     return -(-round(seconds * _MICROSECONDS) // _MICROSECONDS)
 
 
+@lru_cache(maxsize=1024)
 def sf_string(text: str) -> str:
     """Quote ``text`` as a structured field's string (RFC 9651, section 3.3.3).
 
@@ -70,11 +72,16 @@ def policy_item(decision: Decision) -> str:
     ``w`` is left out where the window is no whole second. ``Concurrency``, the one policy without a
     window, counts requests under way and says so in ``qu``.
     """
-    item = f"{sf_string(decision.limit)};q={decision.quota}"
-    if decision.window is None:
+    return _policy_item(decision.limit, decision.quota, decision.window)
+
+
+@lru_cache(maxsize=1024)
+def _policy_item(limit: str, quota: int, window: float | None) -> str:
+    item = f"{sf_string(limit)};q={quota}"
+    if window is None:
         return item + ';qu="concurrent-requests"'
-    if decision.window >= 1 and decision.window == int(decision.window):
-        return item + f";w={int(decision.window)}"
+    if window >= 1 and window == int(window):
+        return item + f";w={int(window)}"
     return item
 
 
@@ -143,14 +150,14 @@ def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _L
 
 
 def _draft(lines: Sequence[_Line]) -> list[tuple[str, str]]:
-    policies = ", ".join(policy_item(line.decision) for line in lines)
-    limits = ", ".join(limit_item(line.decision.limit, line.remaining, line.reset) for line in lines)
+    policies = ", ".join([policy_item(line.decision) for line in lines])
+    limits = ", ".join([limit_item(line.decision.limit, line.remaining, line.reset) for line in lines])
     return [("RateLimit-Policy", policies), ("RateLimit", limits)]
 
 
 def _trio(lines: Sequence[_Line], prefix: str) -> list[tuple[str, str]]:
     # the refusing limit comes first among those without room: Reset and Retry-After have to agree
-    line = min(lines, key=lambda line: (line.remaining, not line.refuses, -_length(line.reset)))
+    line = lines[0] if len(lines) == 1 else min(lines, key=_room)
     fields = [
         (f"{prefix}RateLimit-Limit", str(line.decision.quota)),
         (f"{prefix}RateLimit-Remaining", str(line.remaining)),
@@ -160,5 +167,5 @@ def _trio(lines: Sequence[_Line], prefix: str) -> list[tuple[str, str]]:
     return fields
 
 
-def _length(reset: int | None) -> float:
-    return float("inf") if reset is None else reset
+def _room(line: _Line) -> tuple[float, ...]:
+    return line.remaining, not line.refuses, -float("inf") if line.reset is None else -line.reset

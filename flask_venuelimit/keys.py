@@ -80,8 +80,7 @@ class Subject:
             mac = hmac.digest(salt, self._encoded(), "sha256")
             text = base64.urlsafe_b64encode(mac[:16])[:22].decode()
             object.__setattr__(self, "_digested", (salt, text))
-            return text
-        return self._digested[1]
+        return self._digested[1]  # type: ignore[index]
 
     def _encoded(self) -> bytes:
         pieces = [self.kind.encode("utf-8", "surrogatepass")]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flask import Flask, Request, request
+from werkzeug.wrappers import Response as BaseResponse
 
 from . import signals
 from .asking import NO_REQUEST
@@ -19,6 +20,7 @@ from .decisions import Decision
 from .declarations import Declarations
 from .keys import Subject
 from .limits import Limit
+from .page import views as page_views
 from .refusals import RateLimited
 from .settings import ENABLED, Settings, switch
 from .storage import Storage
@@ -108,11 +110,13 @@ class AppState:
                 visit.coverage = _EXEMPT
         return visit
 
-    def page_visit(self, asked: Request) -> None:
-        """Begin the visit of somebody at the limit page: no limit touches it."""
+    def page_visit(self, asked: Request) -> BaseResponse | None:
+        """Answer somebody at the limit page; no limit touches the request."""
         visit = Visit(self, asked, _EXEMPT)
-        visit.shows_page = True
         setattr(asked, _VISIT, visit)
+        answer = page_views.respond(asked, self.settings)
+        visit.shows_page = answer is not None and answer.mimetype == "text/html"
+        return answer
 
     def known_visit(self, asked: Request) -> Visit | None:
         """The visit of a request, if it has one."""

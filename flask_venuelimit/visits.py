@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from flask import Request
+from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
 from .asking import Asker, stands_in
@@ -72,12 +73,16 @@ class Visit:
 
         :raises RateLimited: one of them refuses.
         """
-        asked = [each for each in buckets if each.limit not in self._decided and self._applies(each)]
-        self._decided.update(each.limit for each in buckets)
+        whose = self.who.subject
+        asked = []
+        for each in buckets:
+            if each.limit not in self._decided:
+                self._decided.add(each.limit)
+                if self._applies(each):
+                    asked.append((each, whose(each.limit.terms.key), self._cost(each.cost)))
         if not asked:
             return
-        whose = self.who.subject
-        entries = self._charge([(each, whose(each.limit.terms.key), self._cost(each.cost)) for each in asked])
+        entries = self._charge(asked)
         self.entries += entries
         refused = [entry for entry in entries if not entry.decision.allowed]
         if refused:
@@ -126,8 +131,9 @@ class Visit:
 
     def keys(self, made: Bucket, subject: Subject) -> list[str]:
         """The storage keys that hold what ``subject`` used of a limit, whoever stands in for whom."""
-        base = self._base(subject)
-        return sorted({base + each for each, _ in (*made.cells, *made.address_cells)})
+        every = {*made.cells, *made.address_cells}
+        charge = self._as_charge(made._replace(cells=tuple(every), address_cells=tuple(every)), subject, 1)
+        return sorted({cell.key for cell in charge.cells})
 
     def _charge(
         self, asked: list[tuple[Bucket, Subject, int]], *, peek: bool = False, by_hand: bool = False
@@ -148,21 +154,20 @@ class Visit:
         return entries
 
     def _as_charge(self, made: Bucket, subject: Subject, cost: int) -> Charge:
-        base = self._base(subject)
+        settings = self.state.settings
+        base = f"{settings.key_prefix}:{{{subject.digest(settings.salt)}}}:"
         cells = made.address_cells if stands_in(subject) else made.cells
         stays = made.limit.terms.refund_if is not None
-        return Charge(tuple([Cell(base + id_, policy) for id_, policy in cells]), cost, stays=stays)
-
-    def _base(self, subject: Subject) -> str:
-        return f"{self.state.settings.key_prefix}:{{{subject.digest(self.state.settings.salt)}}}:"
+        return Charge(tuple([Cell(base + id_, policy) for id_, policy in cells]), cost, True, stays)
 
     def _applies(self, made: Bucket) -> bool:
         unless = made.limit.terms.unless
-        what = f"`unless` of the limit {made.name!r}"
-        return unless is None or not call_or_log(self.state.app, what, unless, instead=False)
+        if unless is None:
+            return True
+        return not call_or_log(self.state.app, f"`unless` of the limit {made.name!r}", unless, instead=False)
 
     def _cost(self, cost: Cost) -> int:
-        if not callable(cost):
+        if isinstance(cost, int):
             return cost
         answer = call_or_log(self.state.app, "a cost", cost, instead=1)
         if isinstance(answer, float) and math.isfinite(answer):
@@ -184,19 +189,23 @@ class Visit:
         """Judge the final response, and give it its header fields, whatever other hooks did."""
         if self.shows_page:
             protect(response)
-        if not self.entries and self.refusal is None:
-            return
-        self._returned = self._judge(response)
-        retry_after = None
         if self.refusal is not None:
             finish(response, self.refusal)
-            retry_after = self.refusal.retry_after
-            if is_redirect(response):
-                return
-        decision = None if self.refusal is None else self.refusal.decision
-        shown = [Shown(each.decision, each in self._returned, each.cost) for each in self.entries]
-        for name, value in limit_state(shown, self.state.settings.headers, decision, retry_after):
-            response.headers[name] = value
+        if self.entries:
+            self._returned = self._judge(response)
+            # on a redirect to the limit page they would mean something else
+            if self.refusal is None or not is_redirect(response):
+                _put(response.headers, self._limit_state())
+
+    def _limit_state(self) -> list[tuple[str, str]]:
+        returned = [entry.decision for entry in self._returned or ()]
+        shown = [
+            Shown(entry.decision, _holds(returned, entry.decision), entry.cost) for entry in self.entries
+        ]
+        kinds, refusal = self.state.settings.headers, self.refusal
+        if refusal is None:
+            return limit_state(shown, kinds)
+        return limit_state(shown, kinds, refusal.decision, refusal.retry_after)
 
     def settle(self, error: BaseException | None) -> None:
         """Give back, in one call, what the end of the request says shall be given back.
@@ -215,7 +224,9 @@ class Visit:
     def _judge(self, response: Response) -> list[Entry]:
         """The decisions whose charge the request's end gives back."""
         due = [entry for entry in self.entries if entry.refundable]
-        if due and self.refusal is not None:
+        if not due:
+            return due
+        if self.refusal is not None:
             # it is the 429 it was, even where it is sent as a redirect or restyled
             response = Response(status=self.refusal.code, headers=response.headers)
         return [entry for entry in due if self._refunds(entry.terms, response)]
@@ -228,3 +239,17 @@ class Visit:
         return refund_if is not None and bool(
             call_or_log(self.state.app, what, refund_if, response, instead=False)
         )
+
+
+def _holds(decisions: Sequence[Decision], decision: Decision) -> bool:
+    """Whether this very decision is among them, not only an equal one."""
+    return any(each is decision for each in decisions)
+
+
+def _put(headers: Headers, fields: Sequence[tuple[str, str]]) -> None:
+    """Set header fields; setting looks through all of them each time, adding does not."""
+    if any("ratelimit" in name.lower() for name, _ in headers):
+        headers.update(fields)
+    else:
+        for name, value in fields:
+            headers.add(name, value)

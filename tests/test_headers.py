@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import http_sf
@@ -53,7 +52,7 @@ def test_a_window_that_is_no_whole_second_is_left_out() -> None:
 
 def test_concurrency_counts_concurrent_requests() -> None:
     """A limit on requests under way has a unit of its own and no window."""
-    found = fields(Shown(replace(decided("exports", remaining=1, reset=1.0), quota=2, window=None)))
+    found = fields(Shown(decided("exports", remaining=1, reset=1.0)._replace(quota=2, window=None)))
     assert parsed(found["RateLimit-Policy"]) == {"exports": {"q": 2, "qu": "concurrent-requests"}}
     assert found["RateLimit"] == '"exports";r=1;t=1'
 
@@ -178,5 +177,5 @@ def test_seconds_are_rounded_up(seconds: float, whole: int) -> None:
 
 def test_a_reset_is_rounded_up() -> None:
     """Reset and ``t`` are whole seconds, the fuller ones."""
-    decision = replace(decided(remaining=1), reset_after=0.000001)
+    decision = decided(remaining=1)._replace(reset_after=0.000001)
     assert fields(Shown(decision))["RateLimit-Reset"] == "1"

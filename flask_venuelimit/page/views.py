@@ -23,6 +23,7 @@ _TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "ima
 _ASSETS = {name: (Path(__file__).parent / "static" / name).read_bytes() for name in _TYPES}
 _ASSET_MAX_AGE = 3_600
 _TOKEN = "t"
+_ROBOTS = "/robots.txt"
 _HEADERS = {
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
@@ -43,28 +44,39 @@ def blueprint(settings: Settings) -> Blueprint:
 
     views.add_url_rule(settings.page_path, "page", page)
     views.add_url_rule(f"{settings.page_path}/static/<name>", "static", _asset)
+    if settings.robots_txt:
+        views.add_url_rule(_ROBOTS, "robots", lambda: _robots(request, settings))
     return views
 
 
-def respond(request: Request, settings: Settings) -> BaseResponse | None:
-    """Answer a request for the limit page or its assets, by path alone, on whatever host.
+def concerns(path: str, settings: Settings) -> bool:
+    """Whether a path is the limit page's, one of its assets', or robots.txt where that is served.
 
-    Meant for the first before-request hook. Anything else, and any method but GET and HEAD, is None:
-    routing has the right answer to that.
+    By path alone, on whatever host: no limit touches such a request, whatever its method.
     """
-    path = request.path
-    if not path.startswith(settings.page_path) or request.method not in ("GET", "HEAD"):
+    if path.startswith(settings.page_path):
+        rest = path[len(settings.page_path) :]
+        return not rest or rest.removeprefix("/static/") in _ASSETS
+    return path == _ROBOTS and settings.robots_txt
+
+
+def respond(request: Request, settings: Settings) -> BaseResponse | None:
+    """Answer a request that :func:`concerns` the limit page, ahead of the app's own hooks.
+
+    Any method but GET and HEAD is None: routing has the right answer to that.
+    """
+    if request.method not in ("GET", "HEAD") or not concerns(request.path, settings):
         return None
-    rest = path[len(settings.page_path) :]
-    if not rest:
+    if request.path == settings.page_path:
         return _page(request, settings)
-    name = rest.removeprefix("/static/")
-    return _asset(name) if name in _ASSETS else None
+    if request.path == _ROBOTS:
+        return _robots(request, settings)
+    return _asset(request.path.rpartition("/")[2])
 
 
 def redirect_target(request: Request, settings: Settings, text: str) -> str:
     """Give the relative URL of the limit page, SCRIPT_NAME included, that carries the token ``text``."""
-    return f"{_page_url(request, settings)}?{urlencode({_TOKEN: text})}"
+    return f"{page_url(request, settings)}?{urlencode({_TOKEN: text})}"
 
 
 def inline(
@@ -74,7 +86,7 @@ def inline(
 
     :param wait: the seconds of Retry-After, or None.
     """
-    return _show(View.of(ticket, wait, status=status, root=_page_url(request, settings)), status)
+    return _show(View.of(ticket, wait, status=status, root=page_url(request, settings)), status)
 
 
 def protect(response: BaseResponse) -> None:
@@ -86,14 +98,21 @@ def protect(response: BaseResponse) -> None:
         response.headers[name] = value
 
 
-def robots_txt(page_path: str) -> str:
-    """Give the lines that keep crawlers off the limit page (RFC 9309)."""
-    return f"User-agent: *\nDisallow: {quote(page_path)}\n"
+def robots_txt(url: str) -> str:
+    """Give the lines that keep crawlers off the limit page (RFC 9309).
+
+    :param url: where the page lies, SCRIPT_NAME included.
+    """
+    return f"User-agent: *\nDisallow: {quote(url, safe='/%')}\n"
+
+
+def _robots(request: Request, settings: Settings) -> BaseResponse:
+    return Response(robots_txt(page_url(request, settings)), mimetype="text/plain")
 
 
 def _page(request: Request, settings: Settings) -> BaseResponse:
     """Visited plainly or when the wait is over: 200. While it lasts: 429, so that scripts end in one."""
-    root = _page_url(request, settings)
+    root = page_url(request, settings)
     ticket = token.read(settings.salt, request.args.get(_TOKEN))
     if ticket is None:
         return _show(View(root=root), 200)
@@ -121,6 +140,7 @@ def _asset(name: str) -> BaseResponse:
     return response.make_conditional(request)
 
 
-def _page_url(request: Request, settings: Settings) -> str:
+def page_url(request: Request, settings: Settings) -> str:
+    """Where the limit page lies, SCRIPT_NAME included, percent-encoded."""
     # exactly one slash in front: a SCRIPT_NAME that came from a header must not name another site
     return quote("/" + (request.root_path.strip("/") + settings.page_path).lstrip("/"))

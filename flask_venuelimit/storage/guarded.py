@@ -16,6 +16,7 @@ from . import Storage
 
 logger = logging.getLogger("flask_venuelimit")
 
+_A = TypeVar("_A")
 _T = TypeVar("_T")
 
 
@@ -38,13 +39,13 @@ class Guarded:
         self._unreadable: set[str] = set()
         self._lock = threading.Lock()
 
-    def decide(self, charges: Sequence[Charge]) -> list[Receipt | None]:
+    def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Charge; None stands for each charge that nobody counted."""
-        return self._readable(self._attempt(lambda: self.storage.decide(charges)), charges)
+        return self._readable(self._attempt(self.storage.decide, charges), charges)
 
-    def peek(self, charges: Sequence[Charge]) -> list[Receipt | None]:
+    def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing; None stands for each charge that nobody could look up."""
-        return self._readable(self._attempt(lambda: self.storage.peek(charges)), charges)
+        return self._readable(self._attempt(self.storage.peek, charges), charges)
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back each of ``receipts`` that was charged and not yet given back, in one call.
@@ -53,15 +54,15 @@ class Guarded:
         """
         charged = [receipt for receipt in receipts if receipt.charged]
         if charged:
-            self._attempt(lambda: self.storage.refund(charged))
+            self._attempt(self.storage.refund, charged)
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
-        self._attempt(lambda: self.storage.reset(keys))
+        self._attempt(self.storage.reset, keys)
 
-    def _attempt(self, call: Callable[[], _T]) -> _T | None:
+    def _attempt(self, call: Callable[[_A], _T], argument: _A) -> _T | None:
         try:
-            answer = call()
+            answer = call(argument)
         except self.storage.failures as error:
             self._failed(error)
             return None
@@ -69,12 +70,16 @@ class Guarded:
             self._recovered()
         return answer
 
-    def _readable(self, receipts: list[Receipt] | None, charges: Sequence[Charge]) -> list[Receipt | None]:
+    def _readable(
+        self, receipts: list[Receipt] | None, charges: Sequence[Charge]
+    ) -> Sequence[Receipt | None]:
         if receipts is None:
             return [None] * len(charges)
-        for receipt in receipts:
-            if receipt.error is not None:
-                self._unread(receipt.error)
+        unreadable = [receipt.error for receipt in receipts if receipt.error is not None]
+        if not unreadable:
+            return receipts
+        for error in unreadable:
+            self._unread(error)
         return [receipt if receipt.error is None else None for receipt in receipts]
 
     def _unread(self, error: str) -> None:

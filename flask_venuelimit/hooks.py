@@ -1,0 +1,88 @@
+"""The way of a request through one app's limits, hook by hook.
+
+The front hook decides what can be known before the app has run; the app's own hooks run; then what stands
+at the end of the hooks and at decorators is decided; the response gets its header fields; and when the
+request is over, what has to be given back is given back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Flask
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from .page import views as page_views
+from .refusals import Refusal, register_handler, render
+from .state import AppState, current_request
+
+
+class Hooks:
+    """The way of a request through one app's limits.
+
+    :param state: what the app keeps for its limiter.
+    """
+
+    def __init__(self, app: Flask, state: AppState) -> None:
+        self._state = state
+        self._dispatch = app.dispatch_request
+
+    def install(self, app: Flask) -> None:
+        """Hook the app up: the one place that touches Flask's hook lists and ``dispatch_request``.
+
+        First before every other hook, whenever those are registered; last after them; and once more right
+        before the view, where no public hook stands.
+        """
+        app.before_request_funcs.setdefault(None, []).insert(0, self.enter)
+        app.after_request_funcs.setdefault(None, []).insert(0, self.leave)
+        app.teardown_request(self.settle)
+        app.dispatch_request = self.dispatch  # type: ignore[method-assign]
+        app.register_blueprint(page_views.blueprint(self._state.settings))
+        register_handler(app, self.refuse)
+
+    def enter(self) -> ResponseReturnValue | None:
+        """Show the limit page, or decide what can be known before anything of the app has run."""
+        asked = current_request()
+        if page_views.concerns(asked.path, self._state.settings):
+            return self._state.page_visit(asked)
+        if self._state.counting:
+            visit = self._state.visit(asked)
+            if visit.coverage.front:
+                visit.decide(visit.coverage.front)
+        return None
+
+    def dispatch(self, *context: Any) -> ResponseReturnValue:
+        """Decide what stands at the end of the app's hooks, then let Flask call the view."""
+        visit = self._state.known_visit(current_request())
+        if visit is None:
+            return self._dispatch(*context)
+        try:
+            if visit.coverage.ending:
+                visit.decide(visit.coverage.ending)
+            return self._dispatch(*context)
+        except Refusal as refusal:
+            # one raised by hand, or that an app's handler will answer, counts as a refusal as well
+            visit.refused(refusal)
+            raise
+
+    def refuse(self, refusal: Refusal) -> Response:
+        """Answer a refusal that no handler of the app's own takes."""
+        asked = current_request()
+        response = render(refusal, asked, self._state.settings)
+        self._state.visit(asked).refused(refusal, response)
+        return response
+
+    def leave(self, response: Response) -> Response:
+        """Add header fields, whoever made the response."""
+        visit = self._state.known_visit(current_request())
+        if visit is not None:
+            visit.leave(response)
+        return response
+
+    def settle(self, error: BaseException | None) -> None:
+        """Give back what the end of the request says shall be given back."""
+        visit = self._state.known_visit(current_request())
+        if visit is not None:
+            visit.settle(error)
+        self._state.warn_of_idle_limits()
