@@ -53,10 +53,11 @@ function fixed_window.take(state, now, cost, birth, limit, window)
 end
 
 function fixed_window.give_back(state, now, cost, token, limit, window)
-  local start, count, birth = unpack(state)
-  if token ~= birth or now >= start + window then
+  local rolled = roll(state, now, window)
+  if not rolled or token ~= rolled[3] then
     return nil
   end
+  local start, count, birth = unpack(rolled)
   return { start, math.max(0, count - cost), birth }
 end
 

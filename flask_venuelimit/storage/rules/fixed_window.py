@@ -53,7 +53,8 @@ def give_back(state: State, now: int, cost: int, token: str, limit: int, window:
 
     :returns: the new state, or None where nothing changes: the window is over, or is another one.
     """
-    start, count, birth = state
-    if token != birth or now >= start + window:
+    rolled = roll(state, now, window)
+    if rolled is None or token != rolled[2]:
         return None
+    start, count, birth = rolled
     return start, max(0, count - cost), birth

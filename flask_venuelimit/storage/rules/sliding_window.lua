@@ -20,6 +20,11 @@
 local sliding_window = { numbers = 2 }
 sliding_window.read, sliding_window.write = packing("s", 4)
 
+-- anchor(start, now, window) -> where a window starts: now if a clock stepped back by more than a window
+local function anchor(start, now, window)
+  return start - now > window and now or start
+end
+
 -- roll(state, now, window) -> the state in the window that holds now, or nil where it is as good as none
 local function roll(state, now, window)
   if not state or now >= state[1] + 2 * window then
@@ -29,10 +34,7 @@ local function roll(state, now, window)
   if now >= start + window then
     return current > 0 and { start + window, current, 0, turn + 1, birth } or nil
   end
-  if start - now > window then
-    return { now, previous, current, turn, birth }
-  end
-  return state
+  return { anchor(start, now, window), previous, current, turn, birth }
 end
 
 -- wait_for(previous, current, cost, rest, limit, window) -> microseconds until cost fits, -1: none helps
@@ -69,6 +71,7 @@ function sliding_window.give_back(state, now, cost, token, limit, window)
   if now >= start + 2 * window then
     return nil
   end
+  start = anchor(start, now, window)
   if token == birth .. ":" .. whole(turn) then
     return { start, previous, math.max(0, current - cost), turn, birth }
   end

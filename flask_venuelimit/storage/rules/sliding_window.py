@@ -43,8 +43,12 @@ def roll(state: State | None, now: int, window: int) -> State | None:
         return None
     if now >= start + window:
         return (start + window, current, 0, turn + 1, birth) if current else None
-    # a clock that stepped back keeps the window where it is, unless that is over a window away
-    return (now, previous, current, turn, birth) if start - now > window else state
+    return anchor(start, now, window), previous, current, turn, birth
+
+
+def anchor(start: int, now: int, window: int) -> int:
+    """Where a window starts: a clock that stepped back leaves it, unless it is over a window away."""
+    return now if start - now > window else start
 
 
 def wait_for(previous: int, current: int, cost: int, rest: int, limit: int, window: int) -> int | None:
@@ -70,6 +74,7 @@ def give_back(state: State, now: int, cost: int, token: str, limit: int, window:
     start, previous, current, turn, birth = state
     if now >= start + 2 * window:
         return None
+    start = anchor(start, now, window)
     if token == f"{birth}:{turn}":
         return start, previous, max(0, current - cost), turn, birth
     if token == f"{birth}:{turn - 1}":

@@ -1,0 +1,76 @@
+"""A clock that steps back gives nothing back, and makes nobody wait more than a window longer."""
+
+from __future__ import annotations
+
+import pytest
+
+from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.testing import ManualClock
+from tests.storage.asking import SECOND, Store, ask, hit, hits, look, remaining
+
+POLICIES = [FixedWindow(5, per=60), SlidingWindow(5, per=60), TokenBucket(5, rate=5, per=60)]
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
+
+
+@every_policy
+@pytest.mark.parametrize("step", [1, 59, 60, 61, 100_000])
+def test_a_step_back_gives_nothing_back(store: Store, clock: ManualClock, policy: Policy, step: int) -> None:
+    """Who has used up their limit stays refused when the clock is set back."""
+    hits(store, policy, 5)
+    clock.advance(-step)
+    assert hits(store, policy, 5) == 0
+    assert remaining(store, policy) == 0
+
+
+@every_policy
+def test_a_small_step_back_is_waited_for(store: Store, clock: ManualClock, policy: Policy) -> None:
+    """Within a window the key stays where it was, and the wait grows by the step."""
+    hits(store, policy, 5)
+    before = look(store, policy).wait or 0
+    clock.advance(-20)
+    assert hit(store, policy).wait == before + 20 * SECOND
+    clock.advance(20)
+    assert hit(store, policy).wait == before
+
+
+@every_policy
+def test_a_large_step_back_is_not_waited_for(store: Store, clock: ManualClock, policy: Policy) -> None:
+    """Over a window back the key is dated anew, once, so that the wait is no longer than it ever is."""
+    hits(store, policy, 5)
+    before = look(store, policy).wait or 0
+    clock.advance(-100_000)
+    assert hit(store, policy).wait == before
+    clock.advance(before / SECOND)
+    assert hit(store, policy).allowed
+
+
+@every_policy
+def test_a_peek_dates_nothing_anew(store: Store, clock: ManualClock, policy: Policy) -> None:
+    """Looking while the clock is far back leaves the key where it was."""
+    hits(store, policy, 5)
+    before = look(store, policy)
+    clock.advance(-100_000)
+    look(store, policy)
+    clock.advance(100_000)
+    assert look(store, policy) == before
+
+
+@every_policy
+def test_a_refund_survives_a_step_back(store: Store, clock: ManualClock, policy: Policy) -> None:
+    """Setting the clock back, far or not, does not lose the charge that is to be given back."""
+    for step in (20, 100_000):
+        receipt = ask(store, policy, 3)
+        clock.advance(-step)
+        hit(store, policy, 2)
+        store.refund([receipt])
+        assert remaining(store, policy) == 3
+        store.reset(["k"])
+
+
+def test_a_full_bucket_has_nothing_to_wait_for(store: Store, clock: ManualClock) -> None:
+    """A bucket that a refund filled is full, wherever the clock stands."""
+    policy = TokenBucket(5, rate=1)
+    store.refund([ask(store, policy, 5)])
+    clock.advance(-3)
+    assert look(store, policy) == (True, 5, 0, 0, 0, "")
+    assert hit(store, policy, 5).reset == 5 * SECOND

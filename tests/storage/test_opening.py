@@ -1,0 +1,220 @@
+"""How a URI or an object becomes a store, and what bad ones are told."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from typing import Any
+
+import pytest
+import redis
+import redis.asyncio
+
+from flask_venuelimit.errors import ConfigurationError
+from flask_venuelimit.policies import FixedWindow
+from flask_venuelimit.storage import open_storage
+from flask_venuelimit.storage.memory import MemoryStorage
+from flask_venuelimit.storage.noop import NoopStorage
+from flask_venuelimit.storage.redis import RedisStorage
+from flask_venuelimit.testing import ManualClock
+from tests.servers import StoreServer
+from tests.storage.asking import hit
+
+KNOWN = "memory://, redis://, rediss://, unix://, valkey://, valkeys://, redis+sentinel://, redis+cluster://"
+UNREADABLE = (
+    "VENUELIMIT_STORAGE_URI has a host or port that cannot be read. Use a port from 1 to 65535, and "
+    "percent-encode special characters in a password."
+)
+
+
+def _settings(uri: str, options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What redis-py would connect with."""
+    settings: dict[str, Any] = open_storage(uri, options).client.connection_pool.connection_kwargs
+    return settings
+
+
+def test_no_uri_is_no_storage() -> None:
+    """Without a URI nobody counts."""
+    assert isinstance(open_storage(None), NoopStorage)
+
+
+def test_memory_counts_in_this_process(clock: ManualClock) -> None:
+    """memory:// is a store of 100,000 keys on a monotonic clock; both can be chosen."""
+    assert open_storage("memory://").max_keys == 100_000
+    assert open_storage("MEMORY://?max_keys=7").max_keys == 7
+    assert open_storage("memory://").clock is time.monotonic
+    assert open_storage("memory://", clock=clock).clock is clock
+
+
+def test_each_opening_is_a_store_of_its_own() -> None:
+    """Two apps with memory:// share nothing."""
+    first, second = open_storage("memory://"), open_storage("memory://")
+    hit(first, FixedWindow(1, per=60))
+    assert hit(second, FixedWindow(1, per=60)).allowed
+
+
+@pytest.mark.parametrize("scheme", ["redis", "valkey", "REDIS", "Valkey"])
+def test_a_server_is_reached_over_tcp(valkey: StoreServer, valkey_client: redis.Redis, scheme: str) -> None:
+    """redis:// and valkey:// are one and the same, in any case."""
+    store = open_storage(valkey.url.replace("redis", scheme, 1))
+    assert hit(store, FixedWindow(5, per=60)).remaining == 4
+    assert valkey_client.exists("k")
+
+
+def test_a_server_is_reached_over_a_socket(valkey: StoreServer, valkey_client: redis.Redis) -> None:
+    """unix:// names a socket's path."""
+    store = open_storage(valkey.unix_url)
+    assert hit(store, FixedWindow(5, per=60)).remaining == 4
+    assert valkey_client.exists("k")
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "valkeys"])
+def test_tls_is_asked_for_by_name(scheme: str) -> None:
+    """rediss:// and valkeys:// speak TLS."""
+    pool = open_storage(f"{scheme}://store.example").client.connection_pool
+    assert pool.connection_class is redis.SSLConnection
+
+
+def test_a_uri_says_who_and_where() -> None:
+    """User, password, host, port and database are taken from the URI, percent-encoding undone."""
+    settings = _settings("redis://user:p%40ss%2F@store.example:7000/3")
+    wanted = {"username": "user", "password": "p@ss/", "host": "store.example", "port": 7000, "db": 3}
+    assert wanted.items() <= settings.items()
+
+
+def test_failing_is_quick_by_default() -> None:
+    """A quarter of a second to connect, a tenth for an answer, and no second try."""
+    settings = _settings("redis://store.example")
+    assert (settings["socket_connect_timeout"], settings["socket_timeout"]) == (0.25, 0.1)
+    assert settings["retry"].get_retries() == 0
+
+
+def test_options_outrank_the_defaults() -> None:
+    """VENUELIMIT_STORAGE_OPTIONS, and options in the URI, are redis-py's own and win."""
+    given = {"socket_timeout": 0.5, "health_check_interval": 30}
+    settings = _settings("redis://store.example?socket_connect_timeout=0.7", given)
+    assert (settings["socket_timeout"], settings["health_check_interval"]) == (0.5, 30)
+    assert settings["socket_connect_timeout"] == 0.7
+
+
+def test_a_server_that_is_down_fails_once_and_quickly() -> None:
+    """Opening connects to nothing; the first call fails at once, by an error the store names."""
+    server = StoreServer()
+    store = open_storage(server.url)
+    began = time.monotonic()
+    with pytest.raises(store.failures):
+        hit(store, FixedWindow(5, per=60))
+    assert time.monotonic() - began < 1
+
+
+def test_a_silent_server_costs_its_time_out_once() -> None:
+    """A server that accepts and never answers is given up after a tenth of a second."""
+    with StoreServer() as server:
+        store = open_storage(server.url)
+        server.pause()
+        began = time.monotonic()
+        with pytest.raises(store.failures):
+            hit(store, FixedWindow(5, per=60))
+        assert 0.05 < time.monotonic() - began < 2
+
+
+def test_a_store_is_taken_as_it_is() -> None:
+    """An object that counts is used as given."""
+    store = MemoryStorage()
+    assert open_storage(store) is store
+
+
+def test_a_client_becomes_a_store(clock: ManualClock) -> None:
+    """A redis-py client keeps its own settings."""
+    client = redis.Redis(socket_timeout=9)
+    store = open_storage(client, clock=clock)
+    assert isinstance(store, RedisStorage)
+    assert (store.client, store.clock) == (client, clock)
+
+
+def test_an_asyncio_client_is_told_so() -> None:
+    """What is no store and no such client is refused, naming the argument."""
+    with pytest.raises(ConfigurationError, match=r"^storage: RedisStorage cannot use a redis\.asyncio\."):
+        open_storage(redis.asyncio.Redis())
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("", f"has no scheme. Use one of {KNOWN}."),
+        ("localhost:6379", f"has no scheme. Use one of {KNOWN}."),
+        ("memcached://h", f"names the unknown scheme memcached://. Use one of {KNOWN}."),
+        ("redis+sentinel://h/s", "names redis+sentinel://, which is not built yet. Use redis:// for now."),
+        ("redis+cluster://h", "names redis+cluster://, which is not built yet. Use redis:// for now."),
+        (
+            "memory://host",
+            "has more than options after memory://. Use memory:// or memory://?max_keys=100000.",
+        ),
+        ("memory://?size=3", "has the unknown option 'size'. memory:// knows max_keys only."),
+        ("memory://?max_keys=0", "has max_keys='0'. Use one whole number of at least 1."),
+        ("memory://?max_keys=", "has max_keys=''. Use one whole number of at least 1."),
+        ("memory://?max_keys=-5", "has max_keys='-5'. Use one whole number of at least 1."),
+        ("memory://?max_keys=1&max_keys=2", "has max_keys='1, 2'. Use one whole number of at least 1."),
+        ("redis://h/x", "has a path that is no database number. Use redis://host:port/0."),
+        ("unix://", "names no socket. Use unix:///path/to/redis.sock."),
+        ("redis://h/0#x", "has a # in it. Percent-encode special characters in a password."),
+    ],
+)
+def test_a_bad_uri_is_told_what_is_wrong(uri: str, text: str) -> None:
+    """The error names the setting, the fault, and what to change."""
+    with pytest.raises(ConfigurationError) as caught:
+        open_storage(uri)
+    assert str(caught.value) == f"VENUELIMIT_STORAGE_URI {text}"
+
+
+@pytest.mark.parametrize("place", ["h:port", "h:0", "h:70000", "[::1", ":pa/ss@h"])
+def test_a_bad_place_is_told_what_is_wrong(place: str) -> None:
+    """A port or host that cannot be read is named as such, whatever made it so."""
+    with pytest.raises(ConfigurationError) as caught:
+        open_storage(f"redis://{place}")
+    assert str(caught.value) == UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "what"),
+    [
+        ("?sockettimeout=1", {}, "the option 'sockettimeout' that redis-py does not take (TypeError)"),
+        ("?socket_timeout=soon", {}, "the option 'socket_timeout' that redis-py does not take (ValueError)"),
+        ("", {"pasword": "hunter2"}, "the option 'pasword' that redis-py does not take (TypeError)"),
+        ("?protocol=9", {}, "the option 'protocol' that redis-py does not take (ConnectionError)"),
+    ],
+)
+def test_a_bad_option_is_named(query: str, options: dict[str, Any], what: str) -> None:
+    """An option redis-py does not know, or a value it cannot read, is found when the store is opened."""
+    with pytest.raises(ConfigurationError) as caught:
+        open_storage(f"redis://store.example{query}", options)
+    assert str(caught.value) == (
+        f"VENUELIMIT_STORAGE_URI or VENUELIMIT_STORAGE_OPTIONS has {what}. The names and values are those of "
+        "redis.Redis(...)."
+    )
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "hunter2",
+        "hunter2@store.example",
+        "memcached://u:hunter2@h",
+        "memory://u:hunter2@h",
+        "redis://u:hunter2@h:port",
+        "redis://u:hunter2/@h:1",
+        "redis://u:hunter2@h/x",
+        "redis://u:hunter2#@h",
+        "redis://u:hunter2@h?socket_timeout=hunter2",
+        "redis://h?password=hunter2&wrong=hunter2",
+        "redis+sentinel://:hunter2@h/s",
+        "redis://u:hunter2@[h",
+    ],
+)
+def test_no_error_shows_a_password(uri: str) -> None:
+    """Neither the text nor anything a traceback leads to holds what may be a secret."""
+    with pytest.raises(ConfigurationError) as caught:
+        open_storage(uri)
+    error = caught.value
+    assert "hunter2" not in "".join(traceback.format_exception_only(type(error), error))
+    assert error.__cause__ is error.__context__ is None
