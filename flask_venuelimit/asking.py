@@ -83,7 +83,9 @@ class Asker:
         """
         if subject.kind != "ip":
             return subject
-        address = normalise(str(subject.parts[0]), self._state.settings.ipv6_prefix)
+        prefix = self._state.settings.ipv6_prefix
+        # client_address() names an IPv6 client by its network, and that may come back here
+        address = normalise(str(subject.parts[0]).removesuffix(f"/{prefix}"), prefix)
         if address is None:
             raise ValueError("subject= names an address of kind 'ip', but the text is no IP address")
         return Subject("ip", address)

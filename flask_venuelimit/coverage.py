@@ -5,56 +5,20 @@ Worked out once for an endpoint and method, then kept: a request looks its answe
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from flask import Flask
 
+from .buckets import Bucket, bucket
 from .declarations import Declarations
 from .keys import Stage
-from .limits import EXEMPT, STACK, Application, Cost, Limit, Stack
-from .policies import Policy
+from .limits import EXEMPT, STACK, Application, Limit, Stack
+from .terms import Plan
 
 UNMATCHED = "unmatched"
-
-
-class Bucket(NamedTuple):
-    """A limit under the name it has at one endpoint, with all that can be known before a request.
-
-    :param cells: an id and a policy each; the id is the last part of a storage key.
-    :param address_cells: the same where the address stands in for an unknown identity.
-    """
-
-    limit: Limit
-    name: str
-    cost: Cost
-    cells: tuple[tuple[str, Policy], ...]
-    address_cells: tuple[tuple[str, Policy], ...]
-
-
-def bucket(limit: Limit, name: str, cost: Cost) -> Bucket:
-    """Name a limit, and work out the ids of its counters."""
-    own = cells(name, limit.terms.policies)
-    return Bucket(limit, name, cost, own, cells(name, limit.terms.per_address) or own)
-
-
-def cells(name: str, policies: Iterable[Policy]) -> tuple[tuple[str, Policy], ...]:
-    """Give each policy of a limit the id of its counter.
-
-    The id tells name, kind and window, not the number: a changed number keeps the usage counted so far,
-    a changed kind or window starts anew.
-    """
-    made: list[tuple[str, Policy]] = []
-    for policy in policies:
-        nth = sum(other.identity == policy.identity for _, other in made)
-        text = f"{name}\0{policy.identity}\0{nth}"
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        made.append((base64.urlsafe_b64encode(digest[:8])[:11].decode(), policy))
-    return tuple(made)
 
 
 @dataclass(frozen=True)
@@ -66,6 +30,7 @@ class Coverage:
     :param at_decorators: decided where the decorator stands.
     :param silent: what this endpoint is exempt from.
     :param names: what each limit is called here, those on other methods of the view included.
+    :param plans: the app's own policies for named limits.
     :param view: the view function all this was read from.
     :param hidden: limits met behind decorators that nobody could look through, by when they were met.
     """
@@ -77,6 +42,8 @@ class Coverage:
     at_decorators: dict[Limit, Bucket] = field(default_factory=dict)
     silent: frozenset[object] = frozenset()
     names: dict[Limit, str] = field(default_factory=dict)
+    method: str = "GET"
+    plans: Mapping[str, Plan] = field(default_factory=dict)
     view: Callable[..., Any] | None = None
     hidden: dict[Limit, Bucket] = field(default_factory=dict)
 
@@ -90,15 +57,29 @@ class Coverage:
         limit = application.limit
         earlier = sum(each.name is None for each in (*self.names, *self.hidden))
         name = limit.name or _unnamed(self.endpoint, earlier)
-        return self.hidden.setdefault(limit, bucket(limit, name, application.cost))
+        made = bucket(limit, name, application.cost, self.method, self.plans)
+        return self.hidden.setdefault(limit, made)
+
+    def bucket_of(self, limit: Limit) -> Bucket:
+        """This limit's bucket for a call by hand: the one it has here, else one under its own name."""
+        name = limit.name or self.endpoint
+        return self.find(limit) or bucket(limit, name, limit.terms.cost, self.method, self.plans)
 
 
-def cover(app: Flask, declared: Declarations, owner: object, endpoint: str | None, method: str) -> Coverage:
+def cover(
+    app: Flask,
+    declared: Declarations,
+    owner: object,
+    endpoint: str | None,
+    method: str,
+    plans: Mapping[str, Plan],
+) -> Coverage:
     """Work out what covers ``endpoint``.
 
     :param owner: the limiter, as exemptions name it.
     :param endpoint: None for a request that matched no route.
     :param method: the request method; HEAD is GET.
+    :param plans: the app's own policies for named limits.
     """
     view = app.view_functions.get(endpoint or "")
     name = endpoint or UNMATCHED
@@ -109,9 +90,9 @@ def cover(app: Flask, declared: Declarations, owner: object, endpoint: str | Non
     outer = _outer(declared, blueprints)
     names = _names(name, [*_applications(_every_stack(view)), *outer])
     covered = _covered([*_applications(_stacks(view, method)), *outer], spared, method)
-    made = [bucket(limit, names[limit], application.cost) for limit, application in covered.items()]
+    made = [bucket(each, names[each], covered[each].cost, method, plans) for each in covered]
     front, ending, at_decorators = _points(made, {application.limit for application in outer}, declared)
-    return Coverage(name, False, front, ending, at_decorators, frozenset(spared), names, view)
+    return Coverage(name, False, front, ending, at_decorators, frozenset(spared), names, method, plans, view)
 
 
 def _outer(declared: Declarations, blueprints: Sequence[Any]) -> list[Application]:

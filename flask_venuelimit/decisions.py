@@ -11,6 +11,8 @@ from typing import NamedTuple
 from .policies import Policy
 
 _MICROSECONDS = 1_000_000
+#: The quota of what is not limited: the largest number a header field holds (RFC 9651, 3.3.1).
+UNLIMITED = 999_999_999_999_999
 
 
 class Cell(NamedTuple):
@@ -28,12 +30,16 @@ class Charge(NamedTuple):
     :param binding: whether its refusal refuses the whole point (a shadow limit's does not).
     :param stays: whether it stays charged though another charge refuses (a failure limit's does: the
         refusal is a failure).
+    :param on_error: what becomes of it while storage fails: ``allow``, ``local`` or ``deny``.
+    :param per_process: whether it is counted in this process, ahead of the shared store.
     """
 
     cells: tuple[Cell, ...]
     cost: int = 1
     binding: bool = True
     stays: bool = False
+    on_error: str = "allow"
+    per_process: bool = False
 
 
 class Record(NamedTuple):
@@ -62,23 +68,43 @@ class Receipt:
     :param records: one a cell, in the order of ``charge.cells``; empty where ``error`` is set.
     :param charged: whether the cost was added.
     :param error: why this charge alone could not be decided (a key of a wrong type), or None.
+    :param pause: seconds after which to try again, where the charge is denied because nobody can count.
+    :ivar local: whether this process counted it in place of a failing store.
     """
 
-    __slots__ = ("charge", "charged", "error", "records", "_redeemable")
+    __slots__ = ("_redeemable", "charge", "charged", "error", "local", "pause", "records")
 
     def __init__(
-        self, charge: Charge, records: tuple[Record, ...], charged: bool, error: str | None = None
+        self,
+        charge: Charge,
+        records: tuple[Record, ...],
+        charged: bool,
+        error: str | None = None,
+        pause: float | None = None,
     ) -> None:
         self.charge = charge
         self.records = records
         self.charged = charged
         self.error = error
+        self.pause = pause
+        self.local = False
         self._redeemable = [None] if charged else []
 
     @property
     def allowed(self) -> bool:
-        """Whether every cell had room."""
-        return all(record.allowed for record in self.records)
+        """Whether every cell had room, and somebody could tell."""
+        return self.pause is None and all(record.allowed for record in self.records)
+
+    def slots(self) -> Receipt | None:
+        """What this charge holds only for as long as it is used, as a receipt of its own; None if nothing."""
+        pairs = zip(self.charge.cells, self.records, strict=True)
+        held = [(cell, record) for cell, record in pairs if cell.policy.held]
+        if not held or not self.charged:
+            return None
+        cells, records = zip(*held, strict=True)
+        receipt = Receipt(self.charge._replace(cells=cells), records, True)
+        receipt.local = self.local
+        return receipt
 
     def redeem(self) -> bool:
         """Claim the right to give this charge back: True once, for one caller, if it was charged."""
@@ -168,6 +194,20 @@ def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) 
     )
 
 
-def uncounted(name: str, subject: str, policy: Policy, *, shadow: bool = False) -> Decision:
-    """Make the decision that stands where nobody counted: no storage, limiting off, failed open."""
-    return Decision(name, True, policy.quota, policy.window, policy.quota, 0.0, 0.0, 0.0, subject, shadow)
+def uncounted(name: str, subject: str, policy: Policy | None, *, shadow: bool = False) -> Decision:
+    """Make the decision that stands where nobody counted: no storage, limiting off, failed open.
+
+    :param policy: None where nothing is limited.
+    """
+    quota = UNLIMITED if policy is None else policy.quota
+    window = None if policy is None else policy.window
+    return Decision(name, True, quota, window, quota, 0.0, 0.0, 0.0, subject, shadow)
+
+
+def denied(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) -> Decision:
+    """Make the decision of a limit that lets nobody pass because nobody can count."""
+    policy = receipt.charge.cells[0].policy if receipt.charge.cells else None
+    quota = 0 if policy is None else policy.quota
+    window = None if policy is None else policy.window
+    pause = receipt.pause or 0.0
+    return Decision(name, False, quota, window, 0, pause, pause, 0.0, subject, shadow, receipt)

@@ -5,7 +5,7 @@ Declarations belong to the VenueLimit and cover every app it serves. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,8 @@ from flask.globals import request_ctx
 
 from .errors import ConfigurationError
 from .keys import Stage
-from .limits import EXEMPT, Application, Limit, Runtime, Stack, Terms
+from .limits import EXEMPT, Application, Limit, Runtime, Stack
+from .terms import Plan, Terms, check_cost
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,26 @@ def _participant() -> Any:
 
 def _user() -> Any:
     return _from_session("_user_id", "user_id")
+
+
+def check_plans(plans: Mapping[str, Plan], declared: Declarations) -> None:
+    """Hold an app's own policies against the limits they are for.
+
+    :raises ConfigurationError: there is no such limit, or its numbers are fixed, or its cost never fits.
+    """
+    for name, plan in plans.items():
+        limit = declared.named.get(name)
+        if limit is None:
+            known = ", ".join(sorted(declared.named)) or "none"
+            raise ConfigurationError(
+                f"VENUELIMIT_LIMITS names {name!r}, but no limit has this name. Declared are: {known}."
+            )
+        if limit.terms.budget:
+            raise ConfigurationError(
+                f"VENUELIMIT_LIMITS changes {name!r}, which is a budget: its numbers guard spending, and are "
+                "changed in code alone. Take it out of the setting."
+            )
+        check_cost(limit.terms.cost, () if callable(plan) else plan)
 
 
 @dataclass

@@ -14,9 +14,9 @@ from .declarations import Declarations, Loader
 from .errors import ConfigurationError
 from .hooks import Hooks
 from .keys import Key, Stage, as_key, by_identity, by_ip
-from .limits import Cost, Exempt, Limit, Terms
+from .limits import Exempt, Limit
 from .page import views as page_views
-from .policies import Policy, as_policies
+from .policies import Policy
 from .runtime import Runtime
 from .settings import Settings, read_settings, unknown_settings
 from .state import EXTENSION, AppState, current_request
@@ -24,10 +24,11 @@ from .storage import Storage
 from .storage.memory import MemoryStorage
 from .storage.opening import open_storage
 from .storage.redis import RedisStorage
+from .terms import Cost, Terms, as_plan
 from .visits import succeeded
 
 Loads = TypeVar("Loads", bound=Callable[[], Any])
-PolicyLike = str | Policy | Sequence[str | Policy]
+PolicyLike = str | Policy | Sequence[str | Policy] | Callable[[], Any]
 KeyLike = Key | Callable[[], Any]
 
 
@@ -91,13 +92,19 @@ class VenueLimit:
         per_address: PolicyLike | None = None,
         cost: Cost = 1,
         methods: Iterable[str] | None = None,
+        per_method: bool = False,
         unless: Callable[[], Any] | None = None,
+        on_error: str | None = None,
+        shadow: bool = False,
+        per_process: bool = False,
+        budget: bool = False,
         refund_if: Callable[[Response], Any] | None = None,
         message: str | None = None,
     ) -> Limit:
         """Declare a limit; it covers nothing until it is put somewhere.
 
-        :param policy: a policy, a string such as ``"10/minute"``, or a list of these that must all agree.
+        :param policy: a policy, a string such as ``"10/minute"``, a list of these that must all agree, or a
+            function that returns any of them at each request (None: not limited).
         :param name: everything that a named limit covers shares one bucket; without, each endpoint has
             its own. Printable ASCII.
         :param key: whose bucket it is; a plain callable is a key decided right before the view.
@@ -105,7 +112,14 @@ class VenueLimit:
             building instead of a person. Without it, the same policy.
         :param cost: what a request costs: a whole number, or a function asked at each request.
         :param methods: the methods it covers; GET includes HEAD.
+        :param per_method: gives each method a bucket of its own.
         :param unless: skips the limit where it answers true.
+        :param on_error: what becomes of requests while storage fails: ``"allow"``, ``"local"`` (counted in
+            this process) or ``"deny"``; by default what ``VENUELIMIT_ON_ERROR`` says.
+        :param shadow: decides, counts and signals, but never refuses.
+        :param per_process: counts in this process, before the shared storage is asked.
+        :param budget: guards spending: ``on_error`` is ``"deny"`` unless it is given, and
+            ``VENUELIMIT_LIMITS`` may not change its numbers.
         :param refund_if: asked with the final response; true gives the charge back.
         :param message: what a refused caller is told.
         :raises ValueError: a policy is malformed.
@@ -117,15 +131,20 @@ class VenueLimit:
                 "address. Leave it out, or choose a key such as by_participant."
             )
         terms = Terms(
-            name,
-            as_policies(policy),
-            as_key(key),
-            () if per_address is None else as_policies(per_address),
-            cost,
-            None if methods is None else _methods(methods),
-            unless,
-            refund_if,
-            message,
+            name=name,
+            plan=as_plan(policy),
+            key=as_key(key),
+            per_address=() if per_address is None else as_plan(per_address),
+            cost=cost,
+            methods=None if methods is None else _methods(methods),
+            per_method=per_method,
+            unless=unless,
+            on_error=on_error,
+            shadow=shadow,
+            per_process=per_process,
+            budget=budget,
+            refund_if=refund_if,
+            message=message,
         )
         return self._declared.declare(terms, self._runtime)
 

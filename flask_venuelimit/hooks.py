@@ -46,6 +46,7 @@ class Hooks:
         asked = current_request()
         if page_views.concerns(asked.path, self._state.settings):
             return self._state.page_visit(asked)
+        self._state.check_plans()
         if self._state.counting:
             visit = self._state.visit(asked)
             if visit.coverage.front:

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 from flask import Blueprint
-from werkzeug.wrappers import Response
 
-from .callbacks import accept, alike
 from .decisions import Decision
 from .errors import ConfigurationError
-from .keys import Key
-from .policies import Policy
+from .terms import Cost, Terms
 
-Cost = int | Callable[[], Any]
 Exempt = TypeVar("Exempt", bound=Callable[..., Any])
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -30,40 +26,6 @@ View = TypeVar("View", bound=Callable[..., Any])
 STACK = "__venuelimit__"
 #: The attribute of an exempt function or class that holds what it is exempt from.
 EXEMPT = "__venuelimit_exempt__"
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a limit was declared with; two declarations with equal terms are one limit.
-
-    :param policies: all of them have to agree.
-    :param per_address: the policies where the key knows nobody and the address stands in; empty for
-        the same ones.
-    :param methods: the request methods it covers, or None for all.
-    :param refund_if: asked with the final response; true gives the charge back.
-    """
-
-    name: str | None
-    policies: tuple[Policy, ...]
-    key: Key
-    per_address: tuple[Policy, ...] = ()
-    cost: Cost = 1
-    methods: frozenset[str] | None = None
-    unless: Callable[[], Any] | None = None
-    refund_if: Callable[[Response], Any] | None = None
-    message: str | None = None
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        check_cost(self.cost, self.policies + self.per_address)
-        for what in ("unless", "refund_if"):
-            function = getattr(self, what)
-            if function is not None:
-                accept(what, function)
-
-    def matches(self, other: Terms) -> bool:
-        """Whether ``other`` declares the same limit."""
-        return all(alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
 
 @dataclass(frozen=True)
@@ -104,6 +66,10 @@ class Runtime(Protocol):
         """Give a decision's charge back."""
         ...
 
+    def release_by_hand(self, decision: Decision) -> None:
+        """Give back the slots a decision holds, and nothing else."""
+        ...
+
     def reset_by_hand(self, limit: Limit, subject: object) -> None:
         """Forget what a subject used."""
         ...
@@ -140,8 +106,7 @@ class Limit:
         return self.terms.name
 
     def __repr__(self) -> str:
-        policies = "; ".join(policy.spelling for policy in self.terms.policies)
-        return f"<Limit {self.name or 'unnamed'}: {policies} by {self.terms.key.kind}>"
+        return f"<Limit {self.name or 'unnamed'}: {self.terms.spelling} by {self.terms.key.kind}>"
 
     @overload
     def __call__(self, target: View) -> View: ...
@@ -157,7 +122,7 @@ class Limit:
         :raises ConfigurationError: the target is no view and no blueprint, or the cost cannot be kept.
         """
         if cost is not None:
-            check_cost(cost, self.terms.policies + self.terms.per_address)
+            self.terms.check(cost)
         if target is None:
             return functools.partial(self.__call__, cost=cost)
         cost = self.terms.cost if cost is None else cost
@@ -165,8 +130,9 @@ class Limit:
             self._runtime.attach(self, cost, target)
             return target
         if inspect.isclass(target) or not callable(target):
+            which = repr(self.name) if self.name else "without a name"
             raise ConfigurationError(
-                f"the limit {self.name or 'without a name'} was put on {target!r}. It covers a view "
+                f"the limit {which} was put on {target!r}. It covers a view "
                 "function or a blueprint; for a class-based view use its `decorators` or one of its methods."
             )
         return self._decorate(target, cost)
@@ -189,7 +155,7 @@ class Limit:
     def everywhere(self, *, cost: Cost | None = None) -> Limit:
         """Cover every request of the app, 404s and 405s included."""
         if cost is not None:
-            check_cost(cost, self.terms.policies + self.terms.per_address)
+            self.terms.check(cost)
         self._runtime.attach(self, self.terms.cost if cost is None else cost, None)
         return self
 
@@ -227,14 +193,18 @@ class Limit:
 
     @contextmanager
     def guard(self, cost: int = 1, *, subject: object = None) -> Iterator[Decision]:
-        """Charge by hand around a block.
+        """Charge by hand around a block, and hold a Concurrency slot for as long as it runs.
 
         :raises RateLimited: there is no room; the block does not run.
+        :raises LimiterUnavailable: storage fails, and the limit lets nobody pass meanwhile.
         """
         decision = self.hit(cost, subject=subject)
         if not decision.allowed and not decision.shadow:
             raise self._runtime.refusal(self, decision)
-        yield decision
+        try:
+            yield decision
+        finally:
+            self._runtime.release_by_hand(decision)
 
     def _by_hand(self, cost: object, subject: object, *, peek: bool) -> Decision:
         if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1:
@@ -260,35 +230,3 @@ def _wrap(view: Callable[..., Any], stack: Stack, runtime: Runtime) -> Callable[
         return view(*args, **kwargs)
 
     return limited
-
-
-def check_name(name: object) -> None:
-    """Hold a limit's name to what a header field can carry.
-
-    :raises ConfigurationError: it is no printable ASCII text.
-    """
-    if name is None:
-        return
-    if not isinstance(name, str) or not name.strip() or not name.isascii() or not name.isprintable():
-        raise ConfigurationError(
-            f"a limit's name is {name!r}. Use printable ASCII: the name is sent in header fields."
-        )
-
-
-def check_cost(cost: object, policies: Sequence[Policy]) -> None:
-    """Hold a declared cost to what the policies can ever admit.
-
-    :raises ConfigurationError: it is no whole number of at least 1, or more than a policy ever holds.
-    """
-    if callable(cost):
-        accept("a cost", cost)
-        return
-    if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1:
-        raise ConfigurationError(f"a cost is {cost!r}. Use a whole number of at least 1, or a function.")
-    for policy in policies:
-        # a limit of 0 is a closed door that somebody asked for; a cost over the quota is a mistake
-        if policy.quota and not policy.holds(cost):
-            raise ConfigurationError(
-                f"a cost of {cost} can never be admitted by {policy.spelling}, which holds {policy.quota} at "
-                "most. Lower the cost or raise the limit."
-            )

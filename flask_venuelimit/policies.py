@@ -27,6 +27,9 @@ from .quantities import (
     split_rates,
 )
 
+#: What may become of a limit's requests while storage fails.
+ON_ERROR = ("allow", "local", "deny")
+
 
 class Policy:
     """What every policy tells storage, headers and lists.
@@ -36,6 +39,8 @@ class Policy:
     """
 
     kind: ClassVar[str]
+    #: Whether a charge is a slot that is given back once the work is done.
+    held: ClassVar[bool] = False
 
     @property
     def quota(self) -> int:
@@ -250,6 +255,7 @@ class Concurrency(Policy):
     lease: Seconds = 60
 
     kind: ClassVar[str] = "concurrency"
+    held: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_whole(self, "limit", self.limit, 0)

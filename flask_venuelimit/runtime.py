@@ -7,10 +7,12 @@ from typing import Any
 from flask import Blueprint, Flask, current_app, has_app_context, has_request_context
 
 from .callbacks import logger
+from .charging import keys
 from .decisions import Decision, uncounted
 from .declarations import Declarations
-from .limits import Application, Cost, Limit, Stack
+from .limits import Application, Limit, Stack
 from .state import AppState, current_request, state_of
+from .terms import Cost
 from .visits import Visit
 
 
@@ -72,10 +74,16 @@ class Runtime:
         state = self.state()
         if state is None:
             self._strange(f"the limit {limit.name or limit!r} admits")
-            return uncounted(limit.name or "unnamed", "no-app:00000000", limit.terms.policies[0])
+            plan = limit.terms.plan
+            return uncounted(
+                limit.name or "unnamed",
+                "no-app:00000000",
+                None if callable(plan) else plan[0],
+                shadow=limit.terms.shadow,
+            )
         visit = self._visit_of(state)
         whose = state.subject_by_hand(limit, visit, subject)
-        return visit.by_hand(state.bucket_by_hand(limit, visit), cost, whose, peek=peek)
+        return visit.by_hand(visit.coverage.bucket_of(limit), cost, whose, peek=peek)
 
     def refund_by_hand(self, decision: Decision) -> None:
         """Give a decision's charge back."""
@@ -85,6 +93,13 @@ class Runtime:
         elif decision.receipt is not None:
             state.storage.refund([decision.receipt])
 
+    def release_by_hand(self, decision: Decision) -> None:
+        """Give back the slots a decision holds, and nothing else."""
+        state = self.state()
+        slots = None if decision.receipt is None else decision.receipt.slots()
+        if state is not None and slots is not None:
+            state.storage.refund([slots])
+
     def reset_by_hand(self, limit: Limit, subject: object) -> None:
         """Forget what a subject used."""
         state = self.state()
@@ -93,7 +108,7 @@ class Runtime:
             return
         visit = self._visit_of(state)
         whose = state.subject_by_hand(limit, visit, subject)
-        state.storage.reset(visit.keys(state.bucket_by_hand(limit, visit), whose))
+        state.storage.reset(keys(state, visit.coverage.bucket_of(limit), whose))
 
     def _visit_of(self, state: AppState) -> Visit:
         return state.visit(current_request()) if has_request_context() else state.detached_visit()

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from .errors import ConfigurationError
+from .policies import ON_ERROR, Policy, as_policies
 
 PREFIX = "VENUELIMIT_"
 ENABLED = "VENUELIMIT_ENABLED"
@@ -40,6 +41,9 @@ class Settings:
     :param retry_jitter: by how much of itself Retry-After may grow.
     :param headers: which kinds of limit state responses carry: of ``draft``, ``trio``, ``x``.
     :param robots_txt: whether ``/robots.txt`` is served.
+    :param on_error: what limits do while storage fails, unless they say otherwise: ``allow``, ``local`` or
+        ``deny``.
+    :param limits: policies of this app for named limits.
     """
 
     storage_uri: str | None = None
@@ -53,6 +57,8 @@ class Settings:
     retry_jitter: float = 0.1
     headers: tuple[str, ...] = ("draft", "trio")
     robots_txt: bool = False
+    on_error: str = "allow"
+    limits: Mapping[str, tuple[Policy, ...]] = field(default_factory=dict)
 
 
 def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> Settings:
@@ -86,6 +92,8 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
         retry_jitter=setting("RETRY_JITTER", _jitter, 0.1),
         headers=setting("HEADERS", _headers, ("draft", "trio")),
         robots_txt=setting("ROBOTS_TXT", switch, False),
+        on_error=setting("ON_ERROR", _on_error, "allow"),
+        limits=setting("LIMITS", _limits, {}),
     )
 
 
@@ -139,6 +147,27 @@ def _mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{name} is {value!r}. Use a dict of redis-py's own options.")
     return dict(value)
+
+
+def _on_error(name: str, value: object) -> str:
+    if value not in ON_ERROR:
+        raise ConfigurationError(f"{name} is {value!r}. Use one of: {', '.join(ON_ERROR)}.")
+    return str(value)
+
+
+def _limits(name: str, value: object) -> Mapping[str, tuple[Policy, ...]]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ConfigurationError(
+            f"{name} is {value!r}. Use a dict of limits' names and policies, such as "
+            "{'submit-answer': '20/minute'}."
+        )
+    plans = {}
+    for key, policy in value.items():
+        try:
+            plans[key] = as_policies(policy)
+        except ValueError as error:
+            raise ConfigurationError(f"{name} has for {key!r} what is no policy: {error}") from None
+    return plans
 
 
 def _key_prefix(name: str, value: object) -> str:

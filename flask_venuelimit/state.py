@@ -6,7 +6,8 @@ with the first one's settings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flask import Flask, Request, request
@@ -15,16 +16,18 @@ from werkzeug.wrappers import Response as BaseResponse
 from . import signals
 from .asking import NO_REQUEST
 from .callbacks import call_or_log, logger
-from .coverage import Bucket, Coverage, bucket, cover, idle
+from .coverage import Coverage, cover, idle
 from .decisions import Decision
-from .declarations import Declarations
+from .declarations import Declarations, check_plans
 from .keys import Subject
 from .limits import Limit
 from .page import views as page_views
-from .refusals import RateLimited
+from .refusals import LimiterUnavailable, RateLimited
 from .settings import ENABLED, Settings, switch
 from .storage import Storage
 from .storage.guarded import Guarded
+from .storage.memory import MemoryStorage
+from .storage.process import PerProcess
 from .visits import Visit
 
 #: Where an app keeps this, in ``app.extensions``.
@@ -58,12 +61,17 @@ class AppState:
         self.apps = apps
         self.declared = declared
         self.settings = settings
-        self.storage = Guarded(storage, self._storage_failed, self._storage_recovered)
         self.raw_storage = storage
+        #: Reads seconds, as storage does where it was given a clock.
+        self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
+        here = MemoryStorage(clock=self.clock)
+        guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered)
+        self.storage = PerProcess(guarded, here)
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1
         self._warned: set[object] = set()
         self._looked_for_idle = False
+        self._plans_checked = not settings.limits
 
     @property
     def counting(self) -> bool:
@@ -78,13 +86,29 @@ class AppState:
 
     def refusal(
         self, decision: Decision, message: str | None = None, violated: Sequence[str] = ()
-    ) -> RateLimited:
+    ) -> RateLimited | LimiterUnavailable:
         """Make the exception of a refusing decision, and tell the signal's receivers.
 
         :param violated: the names of all limits of the point that refused.
         """
+        self.tell_refused(decision)
+        jitter = self.settings.retry_jitter
+        if decision.receipt is not None and decision.receipt.pause is not None:
+            return LimiterUnavailable(decision.receipt.pause, decision, jitter)
+        return RateLimited(decision, jitter, message, violated)
+
+    def tell_refused(self, decision: Decision) -> None:
+        """Tell the signal's receivers that a limit refused, or would have."""
         signals.limit_refused.send(self.app, decision=decision)
-        return RateLimited(decision, self.settings.retry_jitter, message, violated)
+
+    def check_plans(self) -> None:
+        """Hold ``VENUELIMIT_LIMITS`` against the limits declared by now, until it has been found right.
+
+        :raises ConfigurationError: it names no limit, or one whose numbers are fixed.
+        """
+        if not self._plans_checked:
+            check_plans(self.settings.limits, self.declared)
+            self._plans_checked = True
 
     def warn_of_idle_limits(self) -> None:
         """Say, once, which limits cover nothing: their decorator may stand above ``@app.route``."""
@@ -124,7 +148,7 @@ class AppState:
 
     def detached_visit(self) -> Visit:
         """A visit outside a request."""
-        return Visit(self, None, Coverage(NO_REQUEST.kind))
+        return Visit(self, None, Coverage(NO_REQUEST.kind, plans=self.settings.limits))
 
     def _excused(self) -> bool:
         asked = ((f"exempt_if {predicate!r}", predicate) for predicate in self.declared.exempt_if)
@@ -140,16 +164,11 @@ class AppState:
         method = _method(asked)
         known = self._coverage.get((endpoint, method))
         if not (known and known.view is self.app.view_functions.get(endpoint or "")):
-            known = cover(self.app, self.declared, self.owner, endpoint, method)
+            known = cover(self.app, self.declared, self.owner, endpoint, method, self.settings.limits)
             self._coverage[endpoint, method] = known
         return known
 
     # -- by hand --------------------------------------------------------------------------------
-
-    def bucket_by_hand(self, limit: Limit, visit: Visit) -> Bucket:
-        """A limit's bucket for a call by hand: the one it has at this endpoint where it covers it."""
-        known = visit.coverage.find(limit)
-        return known or bucket(limit, limit.name or visit.coverage.endpoint, limit.terms.cost)
 
     def subject_by_hand(self, limit: Limit, visit: Visit, given: object) -> Subject:
         """Whose bucket a call by hand is about.

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from flask import Request
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
-from .asking import Asker, stands_in
-from .callbacks import call_or_log, logger
-from .coverage import Bucket, Coverage, covers_method
-from .decisions import Cell, Charge, Decision, Receipt, counted, longest_wait, uncounted
+from .asking import Asker
+from .buckets import Bucket
+from .callbacks import call_or_log
+from .charging import Ask, Entry, charge, cost_of, unlimited
+from .coverage import Coverage, covers_method
+from .decisions import Decision, Receipt, longest_wait
 from .headers import Shown, limit_state
 from .keys import Stage, Subject
-from .limits import Application, Cost, Limit, Stack, Terms
+from .limits import Application, Limit, Stack
 from .page.views import protect
 from .refusals import Refusal, finish, is_redirect
+from .slots import Held
+from .terms import Terms
 
 if TYPE_CHECKING:
     from .state import AppState
@@ -27,23 +31,6 @@ if TYPE_CHECKING:
 def succeeded(response: Response) -> bool:
     """Whether a failure limiter gives its charge back: the status is under 400."""
     return response.status_code < 400
-
-
-class Entry(NamedTuple):
-    """One decision of a request, and what it was made of."""
-
-    decision: Decision
-    terms: Terms
-    cost: int
-    by_hand: bool = False
-
-    @property
-    def refundable(self) -> bool:
-        """Whether there is a charge that the end of the request may give back."""
-        receipt = self.decision.receipt
-        return (
-            self.terms.refund_if is not None and not self.by_hand and receipt is not None and receipt.charged
-        )
 
 
 class Visit:
@@ -64,6 +51,8 @@ class Visit:
         #: Whether the limit page is what is sent.
         self.shows_page = False
         self._returned: list[Entry] | None = None
+        #: Whether a streamed body has taken the slots over.
+        self._streams = False
         self._decided: set[Limit] = set()
 
     # -- deciding -------------------------------------------------------------------------------
@@ -73,27 +62,41 @@ class Visit:
 
         :raises RateLimited: one of them refuses.
         """
-        whose = self.who.subject
-        asked = []
-        for each in buckets:
-            if each.limit not in self._decided:
-                self._decided.add(each.limit)
-                if self._applies(each):
-                    asked.append((each, whose(each.limit.terms.key), self._cost(each.cost)))
-        if not asked:
-            return
-        entries = self._charge(asked)
-        self.entries += entries
-        refused = [entry for entry in entries if not entry.decision.allowed]
-        if refused:
-            raise self._refuse(refused)
+        asked = [self._ask(each) for each in buckets if self._applies(each)]
+        if asked:
+            entries = charge(self.state, asked)
+            self.entries += entries
+            self._refuse([entry for entry in entries if not entry.decision.allowed])
+            delay = max([entry.decision.delay for entry in entries], default=0.0)
+            if delay:
+                time.sleep(delay)
 
-    def _refuse(self, refused: list[Entry]) -> Refusal:
-        """The refusal of several limits is that of the one with the longest wait."""
-        worst = max(refused, key=lambda entry: longest_wait(entry.decision.retry_after))
-        names = [entry.decision.limit for entry in refused]
-        self.refusal = self.state.refusal(worst.decision, worst.terms.message, names)
-        return self.refusal
+    def _ask(self, made: Bucket) -> Ask:
+        return Ask(made, self.who.subject(made.limit.terms.key), cost_of(self.state, made))
+
+    def _applies(self, made: Bucket) -> bool:
+        """Whether a limit is to be decided now: once a request, and not where ``unless`` skips it."""
+        if made.limit in self._decided:
+            return False
+        self._decided.add(made.limit)
+        unless = made.limit.terms.unless
+        if unless is None:
+            return True
+        return not call_or_log(self.state.app, f"`unless` of the limit {made.name!r}", unless, instead=False)
+
+    def _refuse(self, refused: list[Entry]) -> None:
+        """Refuse for the limit with the longest wait; shadow limits only tell."""
+        binding = [entry for entry in refused if not entry.decision.shadow]
+        for entry in refused:
+            if entry.decision.shadow:
+                self.state.tell_refused(entry.decision)
+        # what a limit has counted says more than what nobody could count
+        binding = [entry for entry in binding if not entry.denied] or binding
+        if binding:
+            worst = max(binding, key=lambda entry: longest_wait(entry.decision.retry_after))
+            names = [entry.decision.limit for entry in binding]
+            self.refusal = self.state.refusal(worst.decision, worst.terms.message, names)
+            raise self.refusal
 
     def decide_stack(self, stack: Stack) -> None:
         """Decide directly stacked decorators where they stand, save what was decided earlier.
@@ -124,58 +127,11 @@ class Visit:
 
     def by_hand(self, made: Bucket, cost: int, subject: Subject, *, peek: bool) -> Decision:
         """Charge or look for one limit, whatever has been decided of it before."""
-        (entry,) = self._charge([(made, subject, cost)], peek=peek, by_hand=True)
+        asked = [Ask(made, subject, cost)]
+        entries = charge(self.state, asked, peek=peek, by_hand=True)
         if not peek:
-            self.entries.append(entry)
-        return entry.decision
-
-    def keys(self, made: Bucket, subject: Subject) -> list[str]:
-        """The storage keys that hold what ``subject`` used of a limit, whoever stands in for whom."""
-        every = {*made.cells, *made.address_cells}
-        charge = self._as_charge(made._replace(cells=tuple(every), address_cells=tuple(every)), subject, 1)
-        return sorted({cell.key for cell in charge.cells})
-
-    def _charge(
-        self, asked: list[tuple[Bucket, Subject, int]], *, peek: bool = False, by_hand: bool = False
-    ) -> list[Entry]:
-        storage = self.state.storage
-        charges = [self._as_charge(made, subject, cost) for made, subject, cost in asked]
-        answered: Sequence[Receipt | None] = [None] * len(asked)
-        if self.state.counting:
-            answered = storage.peek(charges) if peek else storage.decide(charges)
-        entries = []
-        for (made, subject, cost), charge, receipt in zip(asked, charges, answered, strict=True):
-            shown = f"{subject.kind}:{subject.digest(self.state.settings.salt)[:8]}"
-            if receipt is None:
-                decision = uncounted(made.name, shown, charge.cells[0].policy)
-            else:
-                decision = counted(made.name, shown, receipt)
-            entries.append(Entry(decision, made.limit.terms, cost, by_hand))
-        return entries
-
-    def _as_charge(self, made: Bucket, subject: Subject, cost: int) -> Charge:
-        settings = self.state.settings
-        base = f"{settings.key_prefix}:{{{subject.digest(settings.salt)}}}:"
-        cells = made.address_cells if stands_in(subject) else made.cells
-        stays = made.limit.terms.refund_if is not None
-        return Charge(tuple([Cell(base + id_, policy) for id_, policy in cells]), cost, True, stays)
-
-    def _applies(self, made: Bucket) -> bool:
-        unless = made.limit.terms.unless
-        if unless is None:
-            return True
-        return not call_or_log(self.state.app, f"`unless` of the limit {made.name!r}", unless, instead=False)
-
-    def _cost(self, cost: Cost) -> int:
-        if isinstance(cost, int):
-            return cost
-        answer = call_or_log(self.state.app, "a cost", cost, instead=1)
-        if isinstance(answer, float) and math.isfinite(answer):
-            answer = math.ceil(answer)
-        if isinstance(answer, bool) or not isinstance(answer, int) or answer < 1:
-            logger.error("a cost answered %r, which is no whole number of at least 1; 1 is taken", answer)
-            return 1
-        return answer
+            self.entries += entries
+        return entries[0].decision if entries else unlimited(self.state, asked[0])
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -193,9 +149,23 @@ class Visit:
             finish(response, self.refusal)
         if self.entries:
             self._returned = self._judge(response)
+            self._hold_slots(response)
             # on a redirect to the limit page they would mean something else
             if self.refusal is None or not is_redirect(response):
                 _put(response.headers, self._limit_state())
+
+    def _hold_slots(self, response: Response) -> None:
+        """Give slots back at teardown, or with the body where that is streamed after it."""
+        slots = self._slots()
+        if slots and not response.is_sequence:
+            response.response = Held(response.response, self.state.storage, slots, self.state.clock)
+            self._streams = True
+
+    def _slots(self) -> list[Receipt]:
+        """What the request holds only while it runs, and no body has taken over."""
+        if self._streams:
+            return []
+        return [slot for entry in self.entries if (slot := entry.slots) is not None]
 
     def _limit_state(self) -> list[tuple[str, str]]:
         returned = [entry.decision for entry in self._returned or ()]
@@ -218,8 +188,10 @@ class Visit:
             # no response of the app's own went out: that is a failure, whatever the view said of it
             self.marked = False
             self._returned = self._judge(Response(status=500))
-        receipts = [entry.decision.receipt for entry in self._returned]
-        self.state.storage.refund([receipt for receipt in receipts if receipt is not None])
+        charged = [entry.decision.receipt for entry in self._returned]
+        back = [receipt for receipt in (*charged, *self._slots()) if receipt is not None]
+        if back:
+            self.state.storage.refund(back)
 
     def _judge(self, response: Response) -> list[Entry]:
         """The decisions whose charge the request's end gives back."""

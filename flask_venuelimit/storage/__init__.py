@@ -45,6 +45,10 @@ class Storage(Protocol):
         """
         ...
 
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Let the slots that these receipts hold lapse a lease from now."""
+        ...
+
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
         ...

@@ -1,20 +1,24 @@
 """What happens when storage fails: the one place where that is handled, by a named policy.
 
-The policy is ``allow``: a request is let through uncounted. The failure is told once, when it begins,
-and once more when it ends, never per request.
+``allow`` lets a request pass uncounted, ``local`` counts it in this process, ``deny`` lets nobody pass. Each
+charge says which. A failure is told once, when it begins, and once more when it ends, never per request.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from ..decisions import Charge, Receipt
 from . import Storage
+from .memory import MemoryStorage
 
 logger = logging.getLogger("flask_venuelimit")
+
+#: Seconds a caller is asked to wait where a limit denies because nobody can count.
+PAUSE = 1.0
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -24,15 +28,21 @@ class Guarded:
     """A store whose failures stay here.
 
     :param storage: the store that counts.
+    :param local: counts in this process what is to be counted there while ``storage`` fails.
     :param on_failure: told the exception when a failure begins.
     :param on_recovery: told when the store answers again.
     """
 
     def __init__(
-        self, storage: Storage, on_failure: Callable[[Exception], None], on_recovery: Callable[[], None]
+        self,
+        storage: Storage,
+        local: MemoryStorage,
+        on_failure: Callable[[Exception], None],
+        on_recovery: Callable[[], None],
     ) -> None:
         self.storage = storage
         self.counts = storage.counts
+        self._local = local
         self._on_failure = on_failure
         self._on_recovery = on_recovery
         self._failing = False
@@ -41,24 +51,46 @@ class Guarded:
 
     def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Charge; None stands for each charge that nobody counted."""
-        return self._readable(self._attempt(self.storage.decide, charges), charges)
+        receipts = self._attempt(self.storage.decide, charges)
+        if receipts is None:
+            return self._instead(charges, self._local.decide)
+        return self._readable(receipts, self._local.decide)
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing; None stands for each charge that nobody could look up."""
-        return self._readable(self._attempt(self.storage.peek, charges), charges)
+        receipts = self._attempt(self.storage.peek, charges)
+        if receipts is None:
+            return self._instead(charges, self._local.peek)
+        return self._readable(receipts, self._local.peek)
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back each of ``receipts`` that was charged and not yet given back, in one call.
 
         One whose outcome is unknown is not tried again: it must never be given twice.
         """
-        charged = [receipt for receipt in receipts if receipt.charged]
-        if charged:
-            self._attempt(self.storage.refund, charged)
+        self._split(receipts, self._local.refund, self.storage.refund)
+
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Renew the slots that ``receipts`` hold."""
+        self._split(receipts, self._local.renew, self.storage.renew)
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
+        self._local.reset(keys)
         self._attempt(self.storage.reset, keys)
+
+    def _split(
+        self,
+        receipts: Sequence[Receipt],
+        local: Callable[[list[Receipt]], None],
+        shared: Callable[[list[Receipt]], None],
+    ) -> None:
+        here = [receipt for receipt in receipts if receipt.charged and receipt.local]
+        there = [receipt for receipt in receipts if receipt.charged and not receipt.local]
+        if here:
+            local(here)
+        if there:
+            self._attempt(shared, there)
 
     def _attempt(self, call: Callable[[_A], _T], argument: _A) -> _T | None:
         try:
@@ -70,25 +102,43 @@ class Guarded:
             self._recovered()
         return answer
 
+    def _instead(
+        self, charges: Sequence[Charge], local: Callable[[list[Charge]], list[Receipt]]
+    ) -> list[Receipt | None]:
+        """Answer for a store that cannot, as each charge's ``on_error`` says."""
+        denied = any(charge.binding and charge.on_error == "deny" for charge in charges)
+        counted = [charge for charge in charges if charge.on_error == "local"]
+        # all or none: what a denying limit turns away is not charged here either
+        receipts = iter((self._local.peek if denied else local)(counted) if counted else ())
+        return [self._answer(charge, receipts) for charge in charges]
+
+    def _answer(self, charge: Charge, local: Iterator[Receipt]) -> Receipt | None:
+        if charge.on_error == "local":
+            receipt = next(local)
+            receipt.local = True
+            return receipt
+        return Receipt(charge, (), False, pause=PAUSE) if charge.on_error == "deny" else None
+
     def _readable(
-        self, receipts: list[Receipt] | None, charges: Sequence[Charge]
+        self, receipts: list[Receipt], local: Callable[[list[Charge]], list[Receipt]]
     ) -> Sequence[Receipt | None]:
-        if receipts is None:
-            return [None] * len(charges)
         unreadable = [receipt.error for receipt in receipts if receipt.error is not None]
         if not unreadable:
             return receipts
         for error in unreadable:
             self._unread(error)
-        return [receipt if receipt.error is None else None for receipt in receipts]
+        return [
+            receipt if receipt.error is None else self._instead([receipt.charge], local)[0]
+            for receipt in receipts
+        ]
 
     def _unread(self, error: str) -> None:
-        """Tell once of a counter that something else has overwritten; its limit lets pass."""
+        """Tell once of a counter that something else has overwritten."""
         if error not in self._unreadable:
             self._unreadable.add(error)
             logger.warning(
-                "a counter in the storage cannot be read (%s); its limit lets requests pass until the key "
-                "expires. Something else writes to keys with our prefix: change VENUELIMIT_KEY_PREFIX.",
+                "a counter in the storage cannot be read (%s); until the key expires its limit does what "
+                "on_error says. Something else writes to keys with our prefix: change VENUELIMIT_KEY_PREFIX.",
                 error,
             )
 
@@ -98,7 +148,7 @@ class Guarded:
                 return
             self._failing = True
         logger.error(
-            "the storage does not answer (%s: %s); limits let requests pass uncounted until it does",
+            "the storage does not answer (%s: %s); limits do what on_error says until it does",
             type(error).__name__,
             error,
         )

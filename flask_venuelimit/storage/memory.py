@@ -91,6 +91,9 @@ class MemoryStorage:
                     for cell, record in zip(charge.cells, receipt.records, strict=True):
                         self._give_back(cell, charge.cost, record.token, now)
 
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Let the slots that these receipts hold lapse a lease from now. No policy holds slots yet."""
+
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
         with self._lock:

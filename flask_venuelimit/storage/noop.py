@@ -27,5 +27,8 @@ class NoopStorage:
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back nothing: nothing was charged."""
 
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Renew nothing: nothing is held."""
+
     def reset(self, keys: Sequence[str]) -> None:
         """Forget nothing: nothing was counted."""

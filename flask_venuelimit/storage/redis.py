@@ -65,6 +65,9 @@ class RedisStorage:
                 arguments += _arguments(receipt.charge, [(record.token,) for record in receipt.records])
             self._run("refund", [receipt.charge for receipt in redeemed], "", arguments)
 
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Let the slots that these receipts hold lapse a lease from now. No policy holds slots yet."""
+
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
         if keys:

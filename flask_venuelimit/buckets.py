@@ -1,0 +1,67 @@
+"""A limit's counters: under which name, with which ids, ruled by which policies.
+
+All of it is worked out before a request, save where the policies are told at each request.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from .limits import Limit
+from .policies import Policy
+from .terms import Cost, Plan
+
+Cells = tuple[tuple[str, Policy], ...]
+
+
+class Bucket(NamedTuple):
+    """A limit under the name it has at one endpoint, with all that can be known before a request.
+
+    :param scope: what its counters' ids are made from, besides the policies.
+    :param cells: an id and a policy each, the id being the last part of a storage key; or the function
+        that tells the policies at each request.
+    :param address_cells: the same where the address stands in for an unknown identity.
+    """
+
+    limit: Limit
+    name: str
+    cost: Cost
+    scope: str
+    cells: Cells | Callable[[], Any]
+    address_cells: Cells | Callable[[], Any]
+
+
+def bucket(limit: Limit, name: str, cost: Cost, method: str, plans: Mapping[str, Plan]) -> Bucket:
+    """Name a limit, and work out the ids of its counters.
+
+    :param method: the request's; HEAD is GET.
+    :param plans: the app's own policies for named limits, in place of the declared ones.
+    """
+    terms = limit.terms
+    scope = f"{name}\0{'GET' if method == 'HEAD' else method}" if terms.per_method else name
+    own = _planned(scope, plans.get(limit.name or "", terms.plan))
+    return Bucket(limit, name, cost, scope, own, _planned(scope, terms.per_address) or own)
+
+
+def _planned(scope: str, plan: Plan) -> Cells | Callable[[], Any]:
+    return plan if callable(plan) else cells(scope, plan)
+
+
+@lru_cache(maxsize=1024)
+def cells(scope: str, policies: tuple[Policy, ...]) -> Cells:
+    """Give each policy of a limit the id of its counter.
+
+    The id tells scope, kind and window, not the number: a changed number keeps the usage counted so far,
+    a changed kind or window starts anew.
+    """
+    made: list[tuple[str, Policy]] = []
+    for policy in policies:
+        nth = sum(other.identity == policy.identity for _, other in made)
+        text = f"{scope}\0{policy.identity}\0{nth}"
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        made.append((base64.urlsafe_b64encode(digest[:8])[:11].decode(), policy))
+    return tuple(made)

@@ -1,0 +1,174 @@
+"""How limits are charged: from who is asking and what it costs to what storage decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from .asking import stands_in
+from .buckets import Bucket, Cells, cells
+from .callbacks import call_or_log, logger
+from .decisions import Cell, Charge, Decision, Receipt, counted, denied, uncounted
+from .keys import Subject
+from .policies import as_policies
+from .storage.guarded import PAUSE
+from .terms import Terms
+
+if TYPE_CHECKING:
+    from .state import AppState
+
+
+class Ask(NamedTuple):
+    """One limit to be charged, for whom, and how much."""
+
+    bucket: Bucket
+    subject: Subject
+    cost: int
+
+
+class Entry(NamedTuple):
+    """One decision of a request, and what it was made of."""
+
+    decision: Decision
+    terms: Terms
+    cost: int
+    by_hand: bool = False
+
+    @property
+    def denied(self) -> bool:
+        """Whether nobody could count, and the limit lets nobody pass then."""
+        receipt = self.decision.receipt
+        return receipt is not None and receipt.pause is not None
+
+    @property
+    def slots(self) -> Receipt | None:
+        """What the request holds only while it runs."""
+        receipt = self.decision.receipt
+        return None if receipt is None or self.by_hand else receipt.slots()
+
+    @property
+    def refundable(self) -> bool:
+        """Whether there is a charge that the end of the request may give back."""
+        receipt = self.decision.receipt
+        return (
+            self.terms.refund_if is not None and not self.by_hand and receipt is not None and receipt.charged
+        )
+
+
+#: Stands for policies that could not be told.
+_UNTOLD: Cells = ()
+
+
+def charge(
+    state: AppState, asked: Sequence[Ask], *, peek: bool = False, by_hand: bool = False
+) -> list[Entry]:
+    """Charge limits in one storage call, or only look; limits that do not limit now are left out."""
+    pairs = [(ask, told) for ask in asked if (told := _cells(state, ask)) is not None]
+    charges = [_as_charge(state, ask, told) for ask, told in pairs]
+    answers = iter(_answers(state, [each for each in charges if each.cells], peek=peek))
+    entries = []
+    for (ask, _), each in zip(pairs, charges, strict=True):
+        receipt = next(answers) if each.cells else _untold(each)
+        decision = _decision(state, ask, each, receipt)
+        entries.append(Entry(decision, ask.bucket.limit.terms, ask.cost, by_hand))
+    return entries
+
+
+def keys(state: AppState, made: Bucket, subject: Subject) -> list[str]:
+    """The storage keys that hold what ``subject`` used of a limit, whoever stands in for whom.
+
+    Where the policies are told at each request, those of this request.
+    """
+    told = [_cells(state, Ask(each, subject, 1)) or () for each in _both(made)]
+    return sorted({_base(state, subject) + id_ for each in told for id_, _ in each})
+
+
+def cost_of(state: AppState, made: Bucket) -> int:
+    """What a request costs; a cost that cannot be told is logged and taken as 1."""
+    if isinstance(made.cost, int):
+        return made.cost
+    answer = call_or_log(state.app, f"the cost of the limit {made.name!r}", made.cost, instead=1)
+    if isinstance(answer, float) and math.isfinite(answer):
+        answer = math.ceil(answer)
+    if isinstance(answer, bool) or not isinstance(answer, int) or answer < 1:
+        logger.error(
+            "the cost of the limit %r was told as %r, which is no whole number of at least 1; 1 is taken",
+            made.name,
+            answer,
+        )
+        return 1
+    return answer
+
+
+def unlimited(state: AppState, ask: Ask) -> Decision:
+    """The decision of a limit that does not limit now."""
+    return uncounted(ask.bucket.name, _shown(state, ask.subject), None, shadow=ask.bucket.limit.terms.shadow)
+
+
+def _both(made: Bucket) -> tuple[Bucket, Bucket]:
+    return made._replace(address_cells=made.cells), made._replace(cells=made.address_cells)
+
+
+def _cells(state: AppState, ask: Ask) -> Cells | None:
+    """The counters to charge; None where the limit does not limit now, empty where it could not be told."""
+    made = ask.bucket
+    plan = made.address_cells if stands_in(ask.subject) else made.cells
+    if not callable(plan):
+        return plan
+    what = f"the policy of the limit {made.name!r}"
+    told = call_or_log(state.app, what, plan, instead=_UNTOLD)
+    if told is None or told is _UNTOLD:
+        return told
+    try:
+        return cells(made.scope, as_policies(told))
+    except (TypeError, ValueError) as error:
+        logger.error("%s was told as something that is none: %s", what, error)
+        return _UNTOLD
+
+
+def _as_charge(state: AppState, ask: Ask, told: Cells) -> Charge:
+    terms = ask.bucket.limit.terms
+    base = _base(state, ask.subject)
+    return Charge(
+        tuple([Cell(base + id_, policy) for id_, policy in told]),
+        ask.cost,
+        not terms.shadow,
+        terms.refund_if is not None,
+        _on_error(state, terms),
+        terms.per_process,
+    )
+
+
+def _on_error(state: AppState, terms: Terms) -> str:
+    return terms.on_error or ("deny" if terms.budget else state.settings.on_error)
+
+
+def _base(state: AppState, subject: Subject) -> str:
+    settings = state.settings
+    return f"{settings.key_prefix}:{{{subject.digest(settings.salt)}}}:"
+
+
+def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
+    if not charges or not state.counting:
+        return [None] * len(charges)
+    return state.storage.peek(charges) if peek else state.storage.decide(charges)
+
+
+def _untold(each: Charge) -> Receipt | None:
+    """What becomes of a charge whose policies could not be told: there is nothing to count by."""
+    return Receipt(each, (), False, pause=PAUSE) if each.on_error == "deny" else None
+
+
+def _decision(state: AppState, ask: Ask, each: Charge, receipt: Receipt | None) -> Decision:
+    name, shadow, shown = ask.bucket.name, ask.bucket.limit.terms.shadow, _shown(state, ask.subject)
+    if receipt is None:
+        policy = each.cells[0].policy if each.cells else None
+        return uncounted(name, shown, policy, shadow=shadow)
+    if receipt.pause is not None:
+        return denied(name, shown, receipt, shadow=shadow)
+    return counted(name, shown, receipt, shadow=shadow)
+
+
+def _shown(state: AppState, subject: Subject) -> str:
+    return f"{subject.kind}:{subject.digest(state.settings.salt)[:8]}"

@@ -1,0 +1,78 @@
+"""Slots of a Concurrency limit, held for as long as a body is streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .decisions import Receipt
+from .storage.process import PerProcess
+
+#: How many times a lease is renewed, at most, before it would lapse.
+_RENEWALS = 10
+
+
+class Held:
+    """A response's body that gives its slots back once it is exhausted, closed or dropped.
+
+    It is asked for ``close`` by every WSGI server (PEP 3333); a response that is passed through as it is,
+    such as a file's, never runs ``call_on_close``. While it yields it renews the lease, at most ten times
+    a lease.
+
+    :param body: the body itself.
+    :param receipts: the slots.
+    :param clock: reads seconds.
+    """
+
+    def __init__(
+        self,
+        body: Iterable[Any],
+        storage: PerProcess,
+        receipts: list[Receipt],
+        clock: Callable[[], float],
+    ) -> None:
+        self._body = body
+        self._chunks: Iterator[Any] | None = None
+        self._storage = storage
+        self._receipts = receipts
+        self._clock = clock
+        self._every = min(_lease(receipt) for receipt in receipts) / _RENEWALS
+        self._renewed = clock()
+
+    def __iter__(self) -> Held:
+        return self
+
+    def __next__(self) -> Any:
+        if self._chunks is None:
+            self._chunks = iter(self._body)
+        try:
+            chunk = next(self._chunks)
+        except BaseException:
+            self._release()
+            raise
+        if self._receipts and self._clock() - self._renewed >= self._every:
+            self._renewed = self._clock()
+            self._storage.renew(self._receipts)
+        return chunk
+
+    def close(self) -> None:
+        """Close the body and give the slots back."""
+        try:
+            close = getattr(self._body, "close", None)
+            if close is not None:
+                close()
+        finally:
+            self._release()
+
+    def __del__(self) -> None:
+        # a server that hangs up without closing the body must not keep the slot until the lease ends
+        self._release()
+
+    def _release(self) -> None:
+        receipts, self._receipts = self._receipts, []
+        if receipts:
+            self._storage.refund(receipts)
+
+
+def _lease(receipt: Receipt) -> float:
+    return min(cell.policy.span for cell in receipt.charge.cells) / 1_000_000

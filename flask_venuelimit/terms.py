@@ -1,0 +1,116 @@
+"""What a limit is declared with, checked as it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from .callbacks import accept, alike
+from .errors import ConfigurationError
+from .keys import Key
+from .policies import ON_ERROR, Policy, as_policies
+
+Cost = int | Callable[[], Any]
+#: The policies of a limit, or a function that tells them at each request.
+Plan = tuple[Policy, ...] | Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a limit was declared with; two declarations with equal terms are one limit.
+
+    :param plan: the policies, all of which have to agree.
+    :param per_address: the same where the key knows nobody and the address stands in; empty for ``plan``.
+    :param methods: the request methods it covers, or None for all.
+    :param per_method: whether each method has a bucket of its own.
+    :param on_error: what happens while storage fails, or None for what the app says.
+    :param budget: whether it guards spending: closed while storage fails, its numbers fixed in code.
+    :param refund_if: asked with the final response; true gives the charge back.
+    """
+
+    name: str | None
+    plan: Plan
+    key: Key
+    per_address: Plan = ()
+    cost: Cost = 1
+    methods: frozenset[str] | None = None
+    per_method: bool = False
+    unless: Callable[[], Any] | None = None
+    on_error: str | None = None
+    shadow: bool = False
+    per_process: bool = False
+    budget: bool = False
+    refund_if: Callable[[Response], Any] | None = None
+    message: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        self.check(self.cost)
+        for what in ("unless", "refund_if"):
+            function = getattr(self, what)
+            if function is not None:
+                accept(what, function)
+        if self.on_error is not None and self.on_error not in ON_ERROR:
+            raise ConfigurationError(f"on_error is {self.on_error!r}. Use one of: {', '.join(ON_ERROR)}.")
+
+    @property
+    def spelling(self) -> str:
+        """The policies in words, or that they are told at each request."""
+        if callable(self.plan):
+            return "told at each request"
+        return "; ".join(policy.spelling for policy in self.plan)
+
+    def matches(self, other: Terms) -> bool:
+        """Whether ``other`` declares the same limit."""
+        return all(alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    def check(self, cost: object) -> None:
+        """Hold a declared cost to what the policies can ever admit.
+
+        :raises ConfigurationError: it is no whole number of at least 1, or more than a policy ever holds.
+        """
+        for plan in (self.plan, self.per_address):
+            check_cost(cost, () if callable(plan) else plan)
+
+
+def as_plan(value: object) -> Plan:
+    """Take a policy, a string, a list of these, or a function that returns any of them at each request.
+
+    :raises ValueError: it is none of them.
+    """
+    return accept("a policy", value) if callable(value) else as_policies(value)
+
+
+def check_name(name: object) -> None:
+    """Hold a limit's name to what a header field can carry.
+
+    :raises ConfigurationError: it is no printable ASCII text.
+    """
+    if name is None:
+        return
+    if not isinstance(name, str) or not name.strip() or not name.isascii() or not name.isprintable():
+        raise ConfigurationError(
+            f"a limit's name is {name!r}. Use printable ASCII: the name is sent in header fields."
+        )
+
+
+def check_cost(cost: object, policies: Sequence[Policy]) -> None:
+    """Hold a declared cost to what the policies can ever admit.
+
+    :raises ConfigurationError: it is no whole number of at least 1, or more than a policy ever holds.
+    """
+    if callable(cost):
+        accept("a cost", cost)
+        return
+    if isinstance(cost, bool) or not isinstance(cost, int) or cost < 1:
+        raise ConfigurationError(f"a cost is {cost!r}. Use a whole number of at least 1, or a function.")
+    for policy in policies:
+        # a limit of 0 is a closed door that somebody asked for; a cost over the quota is a mistake
+        if policy.quota and not policy.holds(cost):
+            raise ConfigurationError(
+                f"a cost of {cost} can never be admitted by {policy.spelling}, which holds {policy.quota} at "
+                "most. Lower the cost or raise the limit."
+            )
