@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,11 @@ class Asker:
     """
 
     def __init__(self, state: AppState, request: Request | None) -> None:
-        self._state = state
+        self.state = state
         self._outside = request is None
         self._remote = None if request is None else request.remote_addr
         self._asked: dict[Key | str, Subject | None] = {}
+        self._told: dict[int, Any] = {}
         self._at: Subject | None = None
 
     def ask(self, key: Key) -> Subject | None:
@@ -49,7 +51,7 @@ class Asker:
     def identity(self, role: str) -> Subject | None:
         """Whom the limiter's callback for ``role`` names; it is asked once a request."""
         if role not in self._asked:
-            load = self._state.declared.loaders[role].load
+            load = self.state.declared.loaders[role].load
             self._asked[role] = self._named(role, f"the callback that identifies the {role}", load)
         return self._asked[role]
 
@@ -58,16 +60,26 @@ class Asker:
         return self._named(key.kind, f"the key {key.kind!r}", key.resolve)
 
     def _named(self, kind: str, what: str, function: Any) -> Subject | None:
-        answer = call_or_log(self._state.app, what, function, instead=None)
+        answer = call_or_log(self.state.app, what, function, instead=None)
         try:
             return subject_of(kind, answer)
         except TypeError as error:
             logger.error("%s answered with something that names nobody: %s", what, error)
             return None
 
+    def tell(self, what: str, function: Callable[[], Any], *, instead: Any) -> Any:
+        """What a predicate, a cost or a policy's function answers; it is asked once a request.
+
+        :param instead: stands in for an answer where it raises, which is logged.
+        """
+        # by identity: a callable object need not be hashable
+        if id(function) not in self._told:
+            self._told[id(function)] = call_or_log(self.state.app, what, function, instead=instead)
+        return self._told[id(function)]
+
     def address(self) -> str | None:
         """The client's address, normalised, or None."""
-        return normalise(self._remote, self._state.settings.ipv6_prefix) if self._remote else None
+        return normalise(self._remote, self.state.settings.ipv6_prefix) if self._remote else None
 
     def subject(self, key: Key) -> Subject:
         """Whose bucket it is: whom the key names, else the address, else everybody without one."""
@@ -83,7 +95,7 @@ class Asker:
         """
         if subject.kind != "ip":
             return subject
-        prefix = self._state.settings.ipv6_prefix
+        prefix = self.state.settings.ipv6_prefix
         # client_address() names an IPv6 client by its network, and that may come back here
         address = normalise(str(subject.parts[0]).removesuffix(f"/{prefix}"), prefix)
         if address is None:
@@ -94,7 +106,7 @@ class Asker:
         if self._at is None:
             address = self.address()
             if address is None:
-                self._state.warn_once(
+                self.state.warn_once(
                     "no-address",
                     "a request came without a usable peer address; all such requests share one bucket. "
                     "Behind a proxy on a unix socket, let the app see the client with werkzeug's ProxyFix.",

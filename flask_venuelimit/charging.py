@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .asking import stands_in
+from .asking import Asker, stands_in
 from .buckets import Bucket, Cells, cells
-from .callbacks import call_or_log, logger
+from .callbacks import logger
 from .decisions import Cell, Charge, Decision, Receipt, counted, denied, uncounted
 from .keys import Subject
 from .policies import as_policies
@@ -60,11 +60,10 @@ class Entry(NamedTuple):
 _UNTOLD: Cells = ()
 
 
-def charge(
-    state: AppState, asked: Sequence[Ask], *, peek: bool = False, by_hand: bool = False
-) -> list[Entry]:
+def charge(who: Asker, asked: Sequence[Ask], *, peek: bool = False, by_hand: bool = False) -> list[Entry]:
     """Charge limits in one storage call, or only look; limits that do not limit now are left out."""
-    pairs = [(ask, told) for ask in asked if (told := _cells(state, ask)) is not None]
+    state = who.state
+    pairs = [(ask, told) for ask in asked if (told := _cells(who, ask)) is not None]
     charges = [_as_charge(state, ask, told) for ask, told in pairs]
     answers = iter(_answers(state, [each for each in charges if each.cells], peek=peek))
     entries = []
@@ -75,20 +74,20 @@ def charge(
     return entries
 
 
-def keys(state: AppState, made: Bucket, subject: Subject) -> list[str]:
+def keys(who: Asker, made: Bucket, subject: Subject) -> list[str]:
     """The storage keys that hold what ``subject`` used of a limit, whoever stands in for whom.
 
     Where the policies are told at each request, those of this request.
     """
-    told = [_cells(state, Ask(each, subject, 1)) or () for each in _both(made)]
-    return sorted({_base(state, subject) + id_ for each in told for id_, _ in each})
+    told = [_cells(who, Ask(each, subject, 1)) or () for each in _both(made)]
+    return sorted({_base(who.state, subject) + id_ for each in told for id_, _ in each})
 
 
-def cost_of(state: AppState, made: Bucket) -> int:
+def cost_of(who: Asker, made: Bucket) -> int:
     """What a request costs; a cost that cannot be told is logged and taken as 1."""
     if isinstance(made.cost, int):
         return made.cost
-    answer = call_or_log(state.app, f"the cost of the limit {made.name!r}", made.cost, instead=1)
+    answer = who.tell(f"the cost of the limit {made.name!r}", made.cost, instead=1)
     if isinstance(answer, float) and math.isfinite(answer):
         answer = math.ceil(answer)
     if isinstance(answer, bool) or not isinstance(answer, int) or answer < 1:
@@ -110,14 +109,14 @@ def _both(made: Bucket) -> tuple[Bucket, Bucket]:
     return made._replace(address_cells=made.cells), made._replace(cells=made.address_cells)
 
 
-def _cells(state: AppState, ask: Ask) -> Cells | None:
+def _cells(who: Asker, ask: Ask) -> Cells | None:
     """The counters to charge; None where the limit does not limit now, empty where it could not be told."""
     made = ask.bucket
     plan = made.address_cells if stands_in(ask.subject) else made.cells
     if not callable(plan):
         return plan
     what = f"the policy of the limit {made.name!r}"
-    told = call_or_log(state.app, what, plan, instead=_UNTOLD)
+    told = who.tell(what, plan, instead=_UNTOLD)
     if told is None or told is _UNTOLD:
         return told
     try:

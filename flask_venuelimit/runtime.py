@@ -55,7 +55,9 @@ class Runtime:
         """Make the RateLimited that tells of a refusing decision."""
         state = self.state()
         assert state is not None, "a decision that refuses was made by an app"
-        return state.refusal(decision, limit.terms.message)
+        visit = self._visit_of(state)
+        visit.raised = state.refusal(decision, limit.terms.message)
+        return visit.raised
 
     def enforce(self, stack: Stack) -> None:
         """Decide a decorated view's limits where they stand.
@@ -108,7 +110,7 @@ class Runtime:
             return
         visit = self._visit_of(state)
         whose = state.subject_by_hand(limit, visit, subject)
-        state.storage.reset(keys(state, visit.coverage.bucket_of(limit), whose))
+        state.storage.reset(keys(visit.who, visit.coverage.bucket_of(limit), whose))
 
     def _visit_of(self, state: AppState) -> Visit:
         return state.visit(current_request()) if has_request_context() else state.detached_visit()

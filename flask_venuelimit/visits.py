@@ -46,6 +46,8 @@ class Visit:
         self.coverage = coverage
         self.entries: list[Entry] = []
         self.refusal: Refusal | None = None
+        #: What a guard raised; the app may have caught it.
+        self.raised: Refusal | None = None
         #: What mark_failure and mark_success said last.
         self.marked: bool | None = None
         #: Whether the limit page is what is sent.
@@ -64,7 +66,7 @@ class Visit:
         """
         asked = [self._ask(each) for each in buckets if self._applies(each)]
         if asked:
-            entries = charge(self.state, asked)
+            entries = charge(self.who, asked)
             self.entries += entries
             self._refuse([entry for entry in entries if not entry.decision.allowed])
             delay = max([entry.decision.delay for entry in entries], default=0.0)
@@ -72,7 +74,7 @@ class Visit:
                 time.sleep(delay)
 
     def _ask(self, made: Bucket) -> Ask:
-        return Ask(made, self.who.subject(made.limit.terms.key), cost_of(self.state, made))
+        return Ask(made, self.who.subject(made.limit.terms.key), cost_of(self.who, made))
 
     def _applies(self, made: Bucket) -> bool:
         """Whether a limit is to be decided now: once a request, and not where ``unless`` skips it."""
@@ -82,7 +84,7 @@ class Visit:
         unless = made.limit.terms.unless
         if unless is None:
             return True
-        return not call_or_log(self.state.app, f"`unless` of the limit {made.name!r}", unless, instead=False)
+        return not self.who.tell(f"`unless` of the limit {made.name!r}", unless, instead=False)
 
     def _refuse(self, refused: list[Entry]) -> None:
         """Refuse for the limit with the longest wait; shadow limits only tell."""
@@ -128,7 +130,7 @@ class Visit:
     def by_hand(self, made: Bucket, cost: int, subject: Subject, *, peek: bool) -> Decision:
         """Charge or look for one limit, whatever has been decided of it before."""
         asked = [Ask(made, subject, cost)]
-        entries = charge(self.state, asked, peek=peek, by_hand=True)
+        entries = charge(self.who, asked, peek=peek, by_hand=True)
         if not peek:
             self.entries += entries
         return entries[0].decision if entries else unlimited(self.state, asked[0])
@@ -145,6 +147,9 @@ class Visit:
         """Judge the final response, and give it its header fields, whatever other hooks did."""
         if self.shows_page:
             protect(response)
+        if self.refusal is None and self.raised is not None and response.status_code == self.raised.code:
+            # a hook's guard refused, which nobody but the answer tells
+            self.refusal = self.raised
         if self.refusal is not None:
             finish(response, self.refusal)
         if self.entries:
