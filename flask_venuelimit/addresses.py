@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _IPV4_WITH_PORT = re.compile(r"([0-9.]+):[0-9]{1,5}", re.ASCII)
 _BRACKETED = re.compile(r"\[([^\[\]]*)\](?::[0-9]{1,5})?", re.ASCII)
@@ -24,26 +28,35 @@ def normalise(text: str, ipv6_prefix: int = 56) -> str | None:
     :returns: ``"198.51.100.7"``, ``"2001:db8:0:1200::/56"``, or None where the text is no address or
         the unspecified one.
     """
-    parsed = _parse(text)
-    if parsed is None:
-        return None
-    if isinstance(parsed, ipaddress.IPv6Address):
-        mapped = parsed.ipv4_mapped
-        if mapped is None:
-            return None if parsed.is_unspecified else _network(parsed, ipv6_prefix)
-        parsed = mapped
-    return None if parsed.is_unspecified else str(parsed)
+    address = parse(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.IPv6Network((address, ipv6_prefix), strict=False))
+    return None if address is None else str(address)
 
 
-def _parse(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def parse(text: str) -> Address | None:
+    """Read an address as :func:`normalise` does, before it is cut to a network."""
     text = text.strip()
     if match := _IPV4_WITH_PORT.fullmatch(text) or _BRACKETED.fullmatch(text):
         text = match[1]
     try:
-        return ipaddress.ip_address(text.partition("%")[0])
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return None if address.is_unspecified else address
 
 
-def _network(address: ipaddress.IPv6Address, prefix: int) -> str:
-    return str(ipaddress.IPv6Network((address, prefix), strict=False))
+def parse_network(text: str) -> Network:
+    """Read a network such as ``10.0.0.0/8``, or an address as the network of that one.
+
+    :raises ValueError: it is neither, or bits are set outside its prefix.
+    """
+    return ipaddress.ip_network(text)
+
+
+def lies_in(text: str, networks: Sequence[Network]) -> bool:
+    """Whether an address lies in one of ``networks``, however it is spelt."""
+    address = parse(text)
+    return address is not None and any(address in network for network in networks)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from .addresses import Network, parse_network
 from .errors import ConfigurationError
 from .policies import ON_ERROR, Policy, as_policies
 
@@ -43,6 +44,7 @@ class Settings:
     :param robots_txt: whether ``/robots.txt`` is served.
     :param on_error: what limits do while storage fails, unless they say otherwise: ``allow``, ``local`` or
         ``deny``.
+    :param exempt_networks: whose requests no limit touches.
     :param limits: policies of this app for named limits.
     """
 
@@ -59,6 +61,7 @@ class Settings:
     robots_txt: bool = False
     on_error: str = "allow"
     limits: Mapping[str, tuple[Policy, ...]] = field(default_factory=dict)
+    exempt_networks: tuple[Network, ...] = ()
 
 
 def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> Settings:
@@ -94,6 +97,7 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
         robots_txt=setting("ROBOTS_TXT", switch, False),
         on_error=setting("ON_ERROR", _on_error, "allow"),
         limits=setting("LIMITS", _limits, {}),
+        exempt_networks=setting("EXEMPT_NETWORKS", _networks, ()),
     )
 
 
@@ -168,6 +172,19 @@ def _limits(name: str, value: object) -> Mapping[str, tuple[Policy, ...]]:
         except ValueError as error:
             raise ConfigurationError(f"{name} has for {key!r} what is no policy: {error}") from None
     return plans
+
+
+def _networks(name: str, value: object) -> tuple[Network, ...]:
+    networks = []
+    for text in listed(name, value):
+        try:
+            networks.append(parse_network(text))
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{name} names {text!r}, which is no network ({error}). Use networks such as 192.0.2.0/24 or "
+                "single addresses."
+            ) from None
+    return tuple(networks)
 
 
 def _key_prefix(name: str, value: object) -> str:

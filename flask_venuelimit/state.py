@@ -14,8 +14,9 @@ from flask import Flask, Request, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from . import signals
+from .addresses import lies_in
 from .asking import NO_REQUEST
-from .callbacks import call_or_log, logger
+from .callbacks import logger
 from .coverage import Coverage, cover, idle
 from .decisions import Decision
 from .declarations import Declarations, check_plans
@@ -35,6 +36,9 @@ EXTENSION = "venuelimit"
 #: The attribute of a request object that holds its visit: contexts may be shared, requests are not.
 _VISIT = "_venuelimit_visit"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+_FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED")
+#: Where werkzeug's ProxyFix notes what it has replaced.
+_PROXY_FIXED = "werkzeug.proxy_fix.orig"
 #: A request that no limit may touch.
 _EXEMPT = Coverage("", exempt=True)
 
@@ -130,7 +134,7 @@ class AppState:
         if visit is None:
             visit = Visit(self, asked, self._coverage_of(asked))
             setattr(asked, _VISIT, visit)
-            if self.declared.exempt_if and not visit.coverage.exempt and self._excused():
+            if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._excused(visit)):
                 visit.coverage = _EXEMPT
         return visit
 
@@ -150,9 +154,19 @@ class AppState:
         """A visit outside a request."""
         return Visit(self, None, Coverage(NO_REQUEST.kind, plans=self.settings.limits))
 
-    def _excused(self) -> bool:
-        asked = ((f"exempt_if {predicate!r}", predicate) for predicate in self.declared.exempt_if)
-        return any(call_or_log(self.app, what, predicate, instead=False) for what, predicate in asked)
+    def _comes_from_exempt(self, asked: Request) -> bool:
+        """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
+        networks, remote = self.settings.exempt_networks, asked.remote_addr
+        if not networks or not remote:
+            return False
+        forwarded = any(name in asked.environ for name in _FORWARDED)
+        return (not forwarded or _PROXY_FIXED in asked.environ) and lies_in(remote, networks)
+
+    def _excused(self, visit: Visit) -> bool:
+        return any(
+            visit.who.tell(f"exempt_if {predicate!r}", predicate, instead=False)
+            for predicate in self.declared.exempt_if
+        )
 
     def _coverage_of(self, asked: Request) -> Coverage:
         if asked.method == "OPTIONS" and getattr(asked.url_rule, "provide_automatic_options", False):

@@ -147,9 +147,7 @@ class Visit:
         """Judge the final response, and give it its header fields, whatever other hooks did."""
         if self.shows_page:
             protect(response)
-        if self.refusal is None and self.raised is not None and response.status_code == self.raised.code:
-            # a hook's guard refused, which nobody but the answer tells
-            self.refusal = self.raised
+        self.refusal = self.refusal or self._refused_in_a_hook(response)
         if self.refusal is not None:
             finish(response, self.refusal)
         if self.entries:
@@ -158,6 +156,11 @@ class Visit:
             # on a redirect to the limit page they would mean something else
             if self.refusal is None or not is_redirect(response):
                 _put(response.headers, self._limit_state())
+
+    def _refused_in_a_hook(self, response: Response) -> Refusal | None:
+        """A guard in a hook may have refused, which nobody but the answer tells."""
+        raised = self.raised
+        return raised if raised is not None and response.status_code == raised.code else None
 
     def _hold_slots(self, response: Response) -> None:
         """Give slots back at teardown, or with the body where that is streamed after it."""
