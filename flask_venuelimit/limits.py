@@ -19,7 +19,7 @@ from .decisions import Decision
 from .errors import ConfigurationError
 from .terms import Cost, Terms
 
-Exempt = TypeVar("Exempt", bound=Callable[..., Any])
+Target = TypeVar("Target", bound=Callable[..., Any] | Blueprint)
 View = TypeVar("View", bound=Callable[..., Any])
 
 #: The attribute of a decorated function that holds its :class:`Stack`.
@@ -113,7 +113,7 @@ class Limit:
     @overload
     def __call__(self, target: Blueprint) -> Blueprint: ...
     @overload
-    def __call__(self, *, cost: Cost) -> Callable[[View], View]: ...
+    def __call__(self, *, cost: Cost) -> Callable[[Target], Target]: ...
 
     def __call__(self, target: Any = None, *, cost: Cost | None = None) -> Any:
         """Cover a view (as a decorator) or a blueprint with its nested ones.
@@ -159,7 +159,7 @@ class Limit:
         self._runtime.attach(self, self.terms.cost if cost is None else cost, None)
         return self
 
-    def exempt(self, target: Exempt) -> Exempt:
+    def exempt(self, target: Target) -> Target:
         """Opt a view, a view class or a blueprint out of this limit; works as a decorator."""
         self._runtime.spare(target, self)
         return target
