@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
-from flask import Flask, has_request_context
-from werkzeug.wrappers import Response
+from flask import Flask, Response, has_request_context
 
 from .callbacks import accept, logger
 from .decisions import Decision
@@ -14,7 +13,7 @@ from .declarations import Declarations, Loader
 from .errors import ConfigurationError
 from .hooks import Hooks
 from .keys import Key, Stage, as_key, by_identity, by_ip
-from .limits import Exempt, Limit
+from .limits import Limit, Target
 from .page import views as page_views
 from .policies import Policy
 from .runtime import Runtime
@@ -44,7 +43,8 @@ class VenueLimit:
         self._declared = Declarations()
         self._runtime = Runtime(self, self._declared)
         # a redis-py client is what people have at hand
-        self._storage = storage if storage is None or isinstance(storage, Storage) else RedisStorage(storage)
+        given = storage is None or (isinstance(storage, Storage) and not isinstance(storage, type))
+        self._storage = storage if given else RedisStorage(storage)
         if app is not None:
             self.init_app(app)
 
@@ -195,7 +195,7 @@ class VenueLimit:
         self._declared.identify(Loader(role, load, Stage(stage)))
         return load
 
-    def exempt(self, target: Exempt) -> Exempt:
+    def exempt(self, target: Target) -> Target:
         """Opt a view, a view class or a blueprint out of every limit; works as a decorator."""
         self._declared.spare(target, self)
         return target

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from werkzeug.wrappers import Response
+from flask import Response
 
 from .callbacks import accept, alike
 from .errors import ConfigurationError
