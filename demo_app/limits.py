@@ -11,7 +11,7 @@ from flask_venuelimit import SlidingWindow, VenueLimit, by_ip, by_participant, b
 limiter = VenueLimit()
 
 # A hundred phones asking for the scores six times a minute are 600; as much again for everything else.
-everything = limiter.limit(
+limiter.limit(
     SlidingWindow(1200, per=60),
     name="global",
     key=by_ip,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import redis
 from flask.testing import FlaskClient
 
-from demo_app import limits
-from flask_venuelimit import RedisStorage, SlidingWindow
+from demo_app.limits import limiter
+from flask_venuelimit import RedisStorage
 from flask_venuelimit.testing import ManualClock
 from tests.demo.pub import Pub, refused_by
 
@@ -20,20 +19,24 @@ PHONES = 100
 EVERY = 10  # seconds between two looks at the scores, as static/scores.js has it
 
 
+@pytest.fixture(autouse=True)
+def counted_on_a_server(
+    valkey_client: redis.Redis, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let the quiz count on a real server, by a clock that the test moves."""
+    monkeypatch.setattr(limiter, "_storage", RedisStorage(valkey_client, clock=clock))
+
+
 @pytest.fixture
-def room(
-    tmp_path: Path, valkey_client: redis.Redis, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> Pub:
-    """A pub that counts on a real server, by a clock that the test moves."""
-    monkeypatch.setattr(limits.limiter, "_storage", RedisStorage(valkey_client, clock=clock))
+def room(tmp_path: Path) -> Pub:
+    """The pub with its limits as they are."""
     return Pub(tmp_path)
 
 
 @pytest.fixture
-def household(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The global limit as one would size it for a family."""
-    smaller = replace(limits.everything.terms, policies=(SlidingWindow(300, per=60),))
-    monkeypatch.setattr(limits.everything, "terms", smaller)
+def household(tmp_path: Path) -> Pub:
+    """The same pub, with a global limit that would do for a family."""
+    return Pub(tmp_path, VENUELIMIT_LIMITS={"global": "300/minute"})
 
 
 def arrive(room: Pub, clock: ManualClock) -> list[FlaskClient]:
@@ -79,11 +82,10 @@ def test_a_room_that_moves_as_one_is_let_in_too(room: Pub, clock: ManualClock) -
         assert watch(room, clock, [phones], minutes=1) == {}
 
 
-@pytest.mark.usefixtures("household")
-def test_a_limit_for_a_household_turns_the_room_away(room: Pub, clock: ManualClock) -> None:
+def test_a_limit_for_a_household_turns_the_room_away(household: Pub, clock: ManualClock) -> None:
     """With 300 a minute instead of 1200 all get in, and then half of their looks are refused."""
-    phones = arrive(room, clock)
+    phones = arrive(household, clock)
     groups = [phones[start::EVERY] for start in range(EVERY)]
-    refusals = watch(room, clock, groups, minutes=3)
+    refusals = watch(household, clock, groups, minutes=3)
     assert list(refusals) == ["global"]
     assert refusals["global"] >= 3 * PHONES * 6 / 2
