@@ -42,11 +42,25 @@ class VenueLimit:
     def __init__(self, app: Flask | None = None, *, storage: Any = None) -> None:
         self._declared = Declarations()
         self._runtime = Runtime(self, self._declared)
-        # a redis-py client is what people have at hand
-        given = storage is None or (isinstance(storage, Storage) and not isinstance(storage, type))
-        self._storage = storage if given else RedisStorage(storage)
+        self.storage = storage
         if app is not None:
             self.init_app(app)
+
+    @property
+    def storage(self) -> Storage | None:
+        """What counts in place of ``VENUELIMIT_STORAGE_URI``, or None.
+
+        Set it before :meth:`init_app`: a test gives a limiter that a module declares a store whose clock it
+        moves. A redis-py client is taken as a :class:`RedisStorage`.
+
+        :raises ConfigurationError: it is neither a store nor a client.
+        """
+        return self._storage
+
+    @storage.setter
+    def storage(self, given: Any) -> None:
+        usable = given is None or (isinstance(given, Storage) and not isinstance(given, type))
+        self._storage: Storage | None = given if usable else RedisStorage(given)
 
     def init_app(self, app: Flask) -> None:
         """Put this limiter on an app.

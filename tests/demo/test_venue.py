@@ -24,7 +24,7 @@ def counted_on_a_server(
     valkey_client: redis.Redis, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Let the quiz count on a real server, by a clock that the test moves."""
-    monkeypatch.setattr(limiter, "_storage", RedisStorage(valkey_client, clock=clock))
+    monkeypatch.setattr(limiter, "storage", RedisStorage(valkey_client, clock=clock))
 
 
 @pytest.fixture
