@@ -59,6 +59,7 @@ class VenueLimit:
 
     @storage.setter
     def storage(self, given: Any) -> None:
+        """Take a store or a redis-py client."""
         usable = given is None or (isinstance(given, Storage) and not isinstance(given, type))
         self._storage: Storage | None = given if usable else RedisStorage(given)
 
@@ -83,13 +84,8 @@ class VenueLimit:
         state = AppState(app, self, self._runtime.apps, self._declared, settings, storage)
         if isinstance(storage, MemoryStorage):
             storage.capacity_listeners.append(state.capacity_reached)
-        if not state.storage.counts:
-            logger.warning(
-                "limiting is off in the app %r: no storage is set, so every limit admits every request. Set "
-                "VENUELIMIT_STORAGE_URI to turn it on, for instance to redis://localhost:6379, or to "
-                "memory:// for one process.",
-                app.name,
-            )
+        if not storage.counts:
+            state.warn_of_no_storage()
 
         app.extensions[EXTENSION] = state
         self._runtime.apps.append(app)

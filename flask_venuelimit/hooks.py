@@ -83,7 +83,8 @@ class Hooks:
 
     def settle(self, error: BaseException | None) -> None:
         """Give back what the end of the request says shall be given back."""
-        visit = self._state.known_visit(current_request())
+        asked = current_request()
+        visit = self._state.known_visit(asked)
         if visit is not None:
             visit.settle(error)
-        self._state.warn_of_idle_limits()
+        self._state.look_around(asked)

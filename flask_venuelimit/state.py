@@ -74,7 +74,7 @@ class AppState:
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1
         self._warned: set[object] = set()
-        self._looked_for_idle = False
+        self._looked_around = False
         self._plans_checked = not settings.limits
 
     @property
@@ -114,17 +114,41 @@ class AppState:
             check_plans(self.settings.limits, self.declared)
             self._plans_checked = True
 
-    def warn_of_idle_limits(self) -> None:
-        """Say, once, which limits cover nothing: their decorator may stand above ``@app.route``."""
-        if self._looked_for_idle:
-            return
-        self._looked_for_idle = True
+    def warn_of_no_storage(self) -> None:
+        """Say, as the app starts, that nobody counts, and what that leaves open."""
+        budgets = ", ".join(sorted(repr(limit.name) for limit in self.declared.limits if limit.terms.budget))
+        self.warn_once(
+            "no storage",
+            f"limiting is off in the app {self.app.name!r}: no storage is set, so every limit admits every "
+            f"request{f', and these budgets are open: {budgets}' if budgets else ''}. Set "
+            "VENUELIMIT_STORAGE_URI to turn it on, for instance to redis://localhost:6379, or to memory:// "
+            "for one process.",
+        )
+
+    def look_around(self, asked: Request) -> None:
+        """Warn, at the end of the first request, of what only a running app shows."""
+        if not self._looked_around:
+            self._looked_around = True
+            self._warn_of_idle_limits()
+            self._warn_of_several_processes(asked)
+
+    def _warn_of_idle_limits(self) -> None:
+        """Say which limits cover nothing: their decorator may stand above ``@app.route``."""
         for limit, stacks in idle(self.apps, self.declared).items():
             where = "put it on a view or a blueprint, or call everywhere(), unless it is asked by hand later"
             if stacks:
                 names = ", ".join(repr(getattr(stack.view, "__qualname__", stack.view)) for stack in stacks)
                 where = f"it decorates {names}, but no route leads there; put it below @app.route"
             self.warn_once(("idle", limit), f"the limit {limit.name or limit!r} covers nothing: {where}.")
+
+    def _warn_of_several_processes(self, asked: Request) -> None:
+        """Say that counts in one process's memory are not the other workers' (PEP 3333 tells of them)."""
+        if isinstance(self.raw_storage, MemoryStorage) and asked.environ.get("wsgi.multiprocess"):
+            self.warn_once(
+                "several processes",
+                "memory:// counts in one process, and the server runs several: each client gets every limit "
+                "once a worker. Set VENUELIMIT_STORAGE_URI to a Redis, or run one process.",
+            )
 
     # -- visits ---------------------------------------------------------------------------------
 
