@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from flask import Blueprint, Flask, Response, abort, make_response, redirect
+from flask import Blueprint, Flask, Response, abort, make_response
 from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from flask_venuelimit import (
@@ -53,14 +53,6 @@ def test_a_catch_all_is_not_used(app: Flask, limiter: VenueLimit, broad: Any, wh
     assert [(answer.status_code, answer.mimetype) for answer in answers] == [(429, "application/json")] * 2
 
 
-def test_a_handler_may_send_the_error_itself(app: Flask, refused: Refused) -> None:
-    """A handler that returns the error or its response, Retry-After included, makes no second one."""
-    for make in (lambda error: error, lambda error: error.get_response(), _with_a_hint_of_its_own):
-        app.error_handler_spec[None][429] = {TooManyRequests: make}
-        answer = refused()
-        assert (answer.status_code, answer.headers.getlist("Retry-After")) == (429, ["60"])
-
-
 def _with_a_hint_of_its_own(error: RateLimited) -> Response:
     response = make_response("mine", 429)
     response.headers.add("Retry-After", "7")
@@ -68,12 +60,36 @@ def _with_a_hint_of_its_own(error: RateLimited) -> Response:
     return response
 
 
+@pytest.mark.parametrize(
+    "make", [lambda error: error, lambda error: error.get_response(), _with_a_hint_of_its_own]
+)
+def test_there_is_one_retry_after_whatever_a_handler_sends(app: Flask, refused: Refused, make: Any) -> None:
+    """The error, its response or one with hints of its own: the number is the refusal's, and there once."""
+    app.register_error_handler(429, make)
+    answer = refused()
+    assert (answer.status_code, answer.headers.getlist("Retry-After")) == (429, ["60"])
+
+
 def test_a_handler_s_redirect_carries_no_hint(app: Flask, refused: Refused) -> None:
-    """On a redirect Retry-After would mean something else; ``no-store`` stays."""
-    app.register_error_handler(RateLimited, lambda error: redirect("/sorry"))
+    """On a redirect Retry-After would mean something else, the handler's own too; ``no-store`` stays."""
+
+    @app.errorhandler(RateLimited)
+    def send_away(error: RateLimited) -> Response:
+        response = _with_a_hint_of_its_own(error)
+        response.status_code, response.location = 302, "/sorry"
+        return response
+
     answer = refused()
     assert (answer.status_code, answer.headers["Cache-Control"]) == (302, "no-store")
     assert [name for name in ("Retry-After", "RateLimit", "RateLimit-Reset") if name in answer.headers] == []
+
+
+def test_where_no_wait_helps_a_handler_s_hint_is_taken_away(app: Flask, limiter: VenueLimit) -> None:
+    """A handler that always says to come back later does not say it of a limit that never admits."""
+    app.register_error_handler(429, _with_a_hint_of_its_own)
+    app.add_url_rule("/", "home", limiter.limit(FixedWindow(0, 60), key=by_ip)(lambda: "ok"))
+    answer = caller(app).get("/")
+    assert (answer.status_code, answer.text, "Retry-After" in answer.headers) == (429, "mine", False)
 
 
 def test_a_handler_that_fails_is_the_app_s_500(app: Flask, refused: Refused) -> None:
