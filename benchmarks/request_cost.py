@@ -3,9 +3,11 @@
     python -m benchmarks.request_cost [--rounds 25] [--requests 400]
 
 Every app is called through its WSGI callable, so that no server's cost is measured. Rounds of all apps are
-interleaved and the fastest of each is shown, in this process's own processor time and by the wall clock (which
-counts a server's work as well): ratios are what to read, a machine's microseconds are its own.
-A real Valkey or Redis server is started for the rows that need one, and the commands it ran are counted.
+interleaved, and the fastest of each is shown: in this process's own processor time, and by the wall clock,
+which counts a server's work as well. Ratios are what to read: a machine's microseconds are its own. A real
+Valkey or Redis server is started for the rows that need one, and the commands it ran are counted.
+
+Needs the extras ``test`` and ``benchmark``.
 """
 
 from __future__ import annotations
