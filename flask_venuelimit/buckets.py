@@ -42,7 +42,10 @@ def bucket(limit: Limit, name: str, cost: Cost, method: str, plans: Mapping[str,
     :param plans: the app's own policies for named limits, in place of the declared ones.
     """
     terms = limit.terms
-    scope = f"{name}\0{'GET' if method == 'HEAD' else method}" if terms.per_method else name
+    # an endpoint may be called as some limit is, and has buckets of its own all the same
+    scope = name if limit.name else f"\0{name}"
+    if terms.per_method:
+        scope += f"\0{'GET' if method == 'HEAD' else method}"
     own = _planned(scope, plans.get(limit.name or "", terms.plan))
     return Bucket(limit, name, cost, scope, own, _planned(scope, terms.per_address) or own)
 

@@ -72,6 +72,15 @@ def test_an_unnamed_limit_counts_each_endpoint_apart(app: Flask, limiter: VenueL
     assert [client.get(path).status_code for path in ("/a", "/b", "/a", "/b")] == [200, 200, 429, 429]
 
 
+def test_a_limit_named_as_an_endpoint_is_another_limit(app: Flask, limiter: VenueLimit) -> None:
+    """A failure limit called ``login`` spends and refunds nothing that the view ``login`` counts."""
+    failures = limiter.failures("5/minute", name="login")
+    app.add_url_rule("/other", "other", failures(lambda: ("", 401)))
+    app.add_url_rule("/", "login", failures(limiter.limit("5/minute", key=by_ip)(lambda: "ok")))
+    assert statuses(caller(app), "/other", 3) == [401] * 3
+    assert statuses(caller(app), "/", 6) == [200] * 5 + [429]
+
+
 def test_a_named_limit_is_one_bucket_for_all_it_covers(app: Flask, limiter: VenueLimit) -> None:
     """A view, a blueprint and another view spend from one bucket."""
     bp = Blueprint("quiz", __name__)

@@ -157,6 +157,13 @@ def test_a_before_request_hook_s_answer_is_judged(app: Flask, login: Any) -> Non
     assert left(login) == 1
 
 
+def test_a_client_that_keeps_its_context_finds_the_refund_done(app: Flask, login: Any) -> None:
+    """In a ``with`` block the context lives on until the next request, which has its room all the same."""
+    with caller(app) as client:
+        assert statuses(client, "/200", 9) == [200] * 9
+    assert left(login) == 3
+
+
 def test_nested_requests_are_judged_apart(app: Flask, login: Any) -> None:
     """A request made inside a view is a request of its own."""
     app.add_url_rule("/outer", "outer", login(lambda: str(caller(app).get("/401").status_code)))
