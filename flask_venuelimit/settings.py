@@ -83,6 +83,8 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
             "VENUELIMIT_REQUIRE_STORAGE is set, but there is no storage, so no limit would count. "
             "Set VENUELIMIT_STORAGE_URI, for instance to redis://localhost:6379."
         )
+    # read again at each request, but a value that says neither is told at once
+    setting("ENABLED", switch, True)
     return Settings(
         storage_uri=uri,
         storage_options=setting("STORAGE_OPTIONS", _mapping, {}),

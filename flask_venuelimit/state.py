@@ -80,7 +80,8 @@ class AppState:
     @property
     def counting(self) -> bool:
         """Whether limits count now: there is storage, and ``VENUELIMIT_ENABLED`` says so."""
-        return self.storage.counts and switch(ENABLED, self.app.config.get(ENABLED, True))
+        enabled = self.app.config.get(ENABLED)
+        return self.storage.counts and (enabled is None or switch(ENABLED, enabled))
 
     def warn_once(self, about: object, message: str) -> None:
         """Log a WARNING, once an app for each thing it is about."""

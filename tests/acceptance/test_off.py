@@ -88,11 +88,12 @@ def test_storage_that_is_required_and_there_is_fine(app: Flask, given: str) -> N
 
 
 @pytest.mark.parametrize("off", [False, "false", "0", "off", 0])
-def test_limiting_is_switched_at_each_request(app: Flask, limiter: VenueLimit, off: Any) -> None:
-    """``VENUELIMIT_ENABLED`` is read when a request comes, so a test can switch it."""
+@pytest.mark.parametrize("on", [True, "true", None])
+def test_limiting_is_switched_at_each_request(app: Flask, limiter: VenueLimit, off: Any, on: Any) -> None:
+    """``VENUELIMIT_ENABLED`` is read when a request comes, so a test can switch it; None is unset."""
     limited(limiter, app)
     seen = statuses(caller(app), "/", 1)
-    for value in (off, True):
+    for value in (off, on):
         app.config["VENUELIMIT_ENABLED"] = value
         seen += statuses(caller(app), "/", 1)
     assert seen == [429, 200, 429]

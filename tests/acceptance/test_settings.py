@@ -75,7 +75,9 @@ def test_a_value_that_cannot_be_kept_is_named(name: str, value: Any, text: str) 
     assert refused(**{f"VENUELIMIT_{name}": value}) == text.format(value)
 
 
-@pytest.mark.parametrize("name", ["VENUELIMIT_REQUIRE_STORAGE", "VENUELIMIT_ROBOTS_TXT"])
+@pytest.mark.parametrize(
+    "name", ["VENUELIMIT_ENABLED", "VENUELIMIT_REQUIRE_STORAGE", "VENUELIMIT_ROBOTS_TXT"]
+)
 @pytest.mark.parametrize("value", ["perhaps", 2, [True]])
 def test_a_switch_is_on_or_off(name: str, value: Any) -> None:
     """What is neither true nor false is no guess."""
