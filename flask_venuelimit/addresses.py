@@ -53,7 +53,12 @@ def parse_network(text: str) -> Network:
 
     :raises ValueError: it is neither, or bits are set outside its prefix.
     """
-    return ipaddress.ip_network(text)
+    network = ipaddress.ip_network(text)
+    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= 96:
+        mapped = network.network_address.ipv4_mapped
+        # addresses are compared by what they are, and so are networks
+        return network if mapped is None else ipaddress.IPv4Network((mapped, network.prefixlen - 96))
+    return network
 
 
 def lies_in(text: str, networks: Sequence[Network]) -> bool:

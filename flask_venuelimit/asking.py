@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ class Asker:
         self.state = state
         self._outside = request is None
         self._remote = None if request is None else request.remote_addr
+        # Flask cuts an environ loose from its request when that is over
+        self._environ: Mapping[str, Any] = {} if request is None else request.environ
         self._asked: dict[Key | str, Subject | None] = {}
         self._told: dict[int, Any] = {}
         self._at: Subject | None = None
@@ -79,7 +81,9 @@ class Asker:
 
     def address(self) -> str | None:
         """The client's address, normalised, or None."""
-        return normalise(self._remote, self.state.settings.ipv6_prefix) if self._remote else None
+        settings = self.state.settings
+        remote = settings.proxies.client(self._environ) if settings.proxies.any else self._remote
+        return normalise(remote, settings.ipv6_prefix) if remote else None
 
     def subject(self, key: Key) -> Subject:
         """Whose bucket it is: whom the key names, else the address, else everybody without one."""

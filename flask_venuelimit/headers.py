@@ -130,9 +130,13 @@ def _latest(decisions: Iterable[Shown], refused: Decision | None) -> list[Shown]
         decision = shown.decision
         if decision.receipt is None or decision.shadow:
             continue
-        before = latest.get(decision.limit)
+        if not decision.receipt.charge.cells:
+            continue
+        # two limits may be called alike, but never share a counter
+        counter = decision.receipt.charge.cells[0].key.rpartition(":")[2]
+        before = latest.get(counter)
         if before is None or before.decision is not refused:
-            latest[decision.limit] = shown
+            latest[counter] = shown
     return list(latest.values())
 
 

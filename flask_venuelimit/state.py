@@ -17,6 +17,7 @@ from . import signals
 from .addresses import lies_in
 from .asking import NO_REQUEST
 from .callbacks import logger
+from .checks import switch
 from .coverage import Coverage, cover, idle
 from .decisions import Decision
 from .declarations import Declarations, check_plans
@@ -24,7 +25,7 @@ from .keys import Subject
 from .limits import Limit
 from .page import views as page_views
 from .refusals import LimiterUnavailable, RateLimited
-from .settings import ENABLED, Settings, switch
+from .settings import ENABLED, Settings
 from .storage import Storage
 from .storage.guarded import Guarded
 from .storage.memory import MemoryStorage
@@ -36,9 +37,6 @@ EXTENSION = "venuelimit"
 #: The attribute of a request object that holds its visit: contexts may be shared, requests are not.
 _VISIT = "_venuelimit_visit"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-_FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED")
-#: Where werkzeug's ProxyFix notes what it has replaced.
-_PROXY_FIXED = "werkzeug.proxy_fix.orig"
 #: A request that no limit may touch.
 _EXEMPT = Coverage("", exempt=True)
 
@@ -142,6 +140,20 @@ class AppState:
                 where = f"it decorates {names}, but no route leads there; put it below @app.route"
             self.warn_once(("idle", limit), f"the limit {limit.name or limit!r} covers nothing: {where}.")
 
+    def _warn_of_an_overlooked_proxy(self, asked: Request) -> None:
+        """Say that a proxy seems to stand in front, so that everybody shares its address."""
+        if "overlooked" in self._warned:
+            return
+        header = self.settings.proxies.overlooked(asked.environ)
+        if header is not None:
+            self.warn_once(
+                "overlooked",
+                f"a request came from a private or local address with a {header} header, and no proxy is "
+                "trusted: if a proxy stands there, everybody behind it shares its address. Set "
+                "VENUELIMIT_TRUSTED_PROXIES to where it connects from (and VENUELIMIT_FORWARDED_HEADER, if "
+                "that is not X-Forwarded-For), or use werkzeug's ProxyFix.",
+            )
+
     def _warn_of_several_processes(self, asked: Request) -> None:
         """Say that counts in one process's memory are not the other workers' (PEP 3333 tells of them)."""
         if isinstance(self.raw_storage, MemoryStorage) and asked.environ.get("wsgi.multiprocess"):
@@ -159,6 +171,7 @@ class AppState:
         if visit is None:
             visit = Visit(self, asked, self._coverage_of(asked))
             setattr(asked, _VISIT, visit)
+            self._warn_of_an_overlooked_proxy(asked)
             if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._excused(visit)):
                 visit.coverage = _EXEMPT
         return visit
@@ -181,11 +194,11 @@ class AppState:
 
     def _comes_from_exempt(self, asked: Request) -> bool:
         """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
-        networks, remote = self.settings.exempt_networks, asked.remote_addr
-        if not networks or not remote:
+        networks = self.settings.exempt_networks
+        if not networks or not self.settings.proxies.vouched(asked.environ):
             return False
-        forwarded = any(name in asked.environ for name in _FORWARDED)
-        return (not forwarded or _PROXY_FIXED in asked.environ) and lies_in(remote, networks)
+        client = self.settings.proxies.client(asked.environ)
+        return bool(client) and lies_in(client or "", networks)
 
     def _excused(self, visit: Visit) -> bool:
         return any(
