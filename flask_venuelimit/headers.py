@@ -125,15 +125,13 @@ def limit_state(
 
 
 def _latest(decisions: Iterable[Shown], refused: Decision | None) -> list[Shown]:
-    latest: dict[str, Shown] = {}
+    latest: dict[tuple[str, str], Shown] = {}
     for shown in decisions:
-        decision = shown.decision
-        if decision.receipt is None or decision.shadow:
-            continue
-        if not decision.receipt.charge.cells:
+        decision, receipt = shown.decision, shown.decision.receipt
+        if receipt is None or not receipt.records or decision.shadow:
             continue
         # two limits may be called alike, but never share a counter
-        counter = decision.receipt.charge.cells[0].key.rpartition(":")[2]
+        counter = decision.limit, receipt.charge.cells[0].key.rpartition(":")[2]
         before = latest.get(counter)
         if before is None or before.decision is not refused:
             latest[counter] = shown
