@@ -80,7 +80,7 @@ def keys(who: Asker, made: Bucket, subject: Subject) -> list[str]:
     Where the policies are told at each request, those of this request.
     """
     told = [_cells(who, Ask(each, subject, 1)) or () for each in _both(made)]
-    return sorted({_base(who.state, subject) + id_ for each in told for id_, _ in each})
+    return [_base(who.state, subject) + id_ for each in told for id_, _ in each]
 
 
 def cost_of(who: Asker, made: Bucket) -> int:

@@ -65,6 +65,13 @@ class Coverage:
         name = limit.name or self.endpoint
         return self.find(limit) or bucket(limit, name, limit.terms.cost, self.method, self.plans)
 
+    def buckets_of(self, limit: Limit, methods: Iterable[str]) -> list[Bucket]:
+        """This limit's bucket for a call by hand, and where each method has its own, those of all of them."""
+        made = self.bucket_of(limit)
+        if not limit.terms.per_method:
+            return [made]
+        return [bucket(limit, made.name, made.cost, method, self.plans) for method in methods]
+
 
 def cover(
     app: Flask,

@@ -74,8 +74,8 @@ class Runtime(Protocol):
         """Forget what a subject used."""
         ...
 
-    def refusal(self, limit: Limit, decision: Decision) -> Exception:
-        """Make the RateLimited that tells of a refusing decision."""
+    def refusal(self, limit: Limit, decision: Decision) -> Exception | None:
+        """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""
         ...
 
     def spare(self, target: Any, what: Limit | None) -> None:
@@ -199,8 +199,9 @@ class Limit:
         :raises LimiterUnavailable: storage fails, and the limit lets nobody pass meanwhile.
         """
         decision = self.hit(cost, subject=subject)
-        if not decision.allowed and not decision.shadow:
-            raise self._runtime.refusal(self, decision)
+        refusal = None if decision.allowed else self._runtime.refusal(self, decision)
+        if refusal is not None:
+            raise refusal
         try:
             yield decision
         finally:

@@ -51,10 +51,13 @@ class Runtime:
         """Remember a decorated function, to warn where no request can ever reach it."""
         self._declared.stacks.append(stack)
 
-    def refusal(self, limit: Limit, decision: Decision) -> Exception:
-        """Make the RateLimited that tells of a refusing decision."""
+    def refusal(self, limit: Limit, decision: Decision) -> Exception | None:
+        """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""
         state = self.state()
         assert state is not None, "a decision that refuses was made by an app"
+        if decision.shadow:
+            state.tell_refused(decision)
+            return None
         visit = self._visit_of(state)
         visit.raised = state.refusal(decision, limit.terms.message)
         return visit.raised
@@ -110,7 +113,8 @@ class Runtime:
             return
         visit = self._visit_of(state)
         whose = state.subject_by_hand(limit, visit, subject)
-        state.storage.reset(keys(visit.who, visit.coverage.bucket_of(limit), whose))
+        made = visit.coverage.buckets_of(limit, state.methods())
+        state.storage.reset(sorted({key for each in made for key in keys(visit.who, each, whose)}))
 
     def _visit_of(self, state: AppState) -> Visit:
         return state.visit(current_request()) if has_request_context() else state.detached_visit()

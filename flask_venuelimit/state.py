@@ -192,6 +192,10 @@ class AppState:
         """A visit outside a request."""
         return Visit(self, None, Coverage(NO_REQUEST.kind, plans=self.settings.limits))
 
+    def methods(self) -> frozenset[str]:
+        """The request methods there can be in this app."""
+        return _METHODS.union(*(rule.methods or () for rule in self.app.url_map.iter_rules()))
+
     def _comes_from_exempt(self, asked: Request) -> bool:
         """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
         networks = self.settings.exempt_networks

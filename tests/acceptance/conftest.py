@@ -10,6 +10,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from flask_venuelimit import (
+    Decision,
     FixedWindow,
     Limit,
     MemoryStorage,
@@ -17,9 +18,11 @@ from flask_venuelimit import (
     VenueLimit,
     by_ip,
     by_participant,
+    limit_refused,
 )
 from flask_venuelimit.testing import ManualClock
 from tests.acceptance.callers import caller
+from tests.servers import StoreServer
 
 
 @pytest.fixture
@@ -59,6 +62,25 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
     logger.addHandler(listener)
     yield said
     logger.removeHandler(listener)
+
+
+@pytest.fixture
+def told(app: Flask) -> Iterator[list[Decision]]:
+    """The decisions that ``limit_refused`` tells of, in the app's name, a list that grows."""
+    heard: list[Decision] = []
+
+    def hear(sender: object, decision: Decision) -> None:
+        heard.append(decision)
+
+    with limit_refused.connected_to(hear, sender=app):
+        yield heard
+
+
+@pytest.fixture
+def server() -> Iterator[StoreServer]:
+    """A server of this test's own, to be killed."""
+    with StoreServer() as server:
+        yield server
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,13 +17,6 @@ from flask_venuelimit import (
 )
 from tests.acceptance.callers import NAVIGATING, C, caller, statuses
 from tests.servers import StoreServer, free_port, wait_until
-
-
-@pytest.fixture
-def server() -> Iterator[StoreServer]:
-    """A server of this test's own, to be killed."""
-    with StoreServer() as server:
-        yield server
 
 
 @pytest.fixture
