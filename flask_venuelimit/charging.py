@@ -12,7 +12,6 @@ from .callbacks import logger
 from .decisions import Cell, Charge, Decision, Receipt, counted, denied, uncounted
 from .keys import Subject
 from .policies import as_policies
-from .storage.guarded import PAUSE
 from .terms import Terms
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ class Entry(NamedTuple):
         )
 
 
+#: Seconds to wait where there is nothing to count by, and the limit lets nobody pass then.
+_PAUSE = 1.0
 #: Stands for policies that could not be told.
 _UNTOLD: Cells = ()
 
@@ -156,7 +157,7 @@ def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[
 
 def _untold(each: Charge) -> Receipt | None:
     """What becomes of a charge whose policies could not be told: there is nothing to count by."""
-    return Receipt(each, (), False, pause=PAUSE) if each.on_error == "deny" else None
+    return Receipt(each, (), False, pause=_PAUSE) if each.on_error == "deny" else None
 
 
 def _decision(state: AppState, ask: Ask, each: Charge, receipt: Receipt | None) -> Decision:

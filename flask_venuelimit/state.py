@@ -67,7 +67,7 @@ class AppState:
         #: Reads seconds, as storage does where it was given a clock.
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
         here = MemoryStorage(clock=self.clock)
-        guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered)
+        guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
         self.storage = PerProcess(guarded, here)
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from ..decisions import Charge, Receipt
 from . import Storage
+from .breaker import Breaker
 from .memory import MemoryStorage
+from .remembered import Remembered
 
 logger = logging.getLogger("flask_venuelimit")
 
-#: Seconds a caller is asked to wait where a limit denies because nobody can count.
-PAUSE = 1.0
+#: One breaker for each store of this process.
+_breakers: WeakKeyDictionary[Storage, Breaker] = WeakKeyDictionary()
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -31,6 +35,7 @@ class Guarded:
     :param local: counts in this process what is to be counted there while ``storage`` fails.
     :param on_failure: told the exception when a failure begins.
     :param on_recovery: told when the store answers again.
+    :param clock: reads seconds: the store's own where it was given one.
     """
 
     def __init__(
@@ -39,9 +44,14 @@ class Guarded:
         local: MemoryStorage,
         on_failure: Callable[[Exception], None],
         on_recovery: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.storage = storage
         self.counts = storage.counts
+        # one a store and process: apps that share a store share what is known of it
+        self.breaker = _breakers.setdefault(storage, Breaker(clock))
+        # a store that answers without a call has nothing to be spared
+        self._remembered = Remembered(clock) if storage.failures else None
         self._local = local
         self._on_failure = on_failure
         self._on_recovery = on_recovery
@@ -51,10 +61,18 @@ class Guarded:
 
     def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Charge; None stands for each charge that nobody counted."""
-        receipts = self._attempt(self.storage.decide, charges)
-        if receipts is None:
-            return self._instead(charges, self._local.decide)
-        return self._readable(receipts, self._local.decide)
+        if self._remembered is None:
+            return self._decide(charges)
+        known = self._remembered.refusing(charges)
+        if not known:
+            receipts = self._decide(charges)
+            self._remembered.note(receipts)
+            return receipts
+        # the store is spared, save for failure limits: this refusal is a failure
+        stays = [charge for charge in charges if charge.stays]
+        answers = {id(receipt.charge): receipt for receipt in known}
+        answers |= {id(r.charge): r for r in (self._decide(stays) if stays else ()) if r is not None}
+        return [answers.get(id(charge)) for charge in charges]
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing; None stands for each charge that nobody could look up."""
@@ -68,6 +86,7 @@ class Guarded:
 
         One whose outcome is unknown is not tried again: it must never be given twice.
         """
+        self._forget(cell.key for receipt in receipts for cell in receipt.charge.cells)
         self._split(receipts, self._local.refund, self.storage.refund)
 
     def renew(self, receipts: Sequence[Receipt]) -> None:
@@ -76,8 +95,19 @@ class Guarded:
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
+        self._forget(keys)
         self._local.reset(keys)
         self._attempt(self.storage.reset, keys)
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        if self._remembered is not None:
+            self._remembered.forget(keys)
+
+    def _decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
+        receipts = self._attempt(self.storage.decide, charges)
+        if receipts is None:
+            return self._instead(charges, self._local.decide)
+        return self._readable(receipts, self._local.decide)
 
     def _split(
         self,
@@ -93,12 +123,22 @@ class Guarded:
             self._attempt(shared, there)
 
     def _attempt(self, call: Callable[[_A], _T], argument: _A) -> _T | None:
+        """Call the store; None where it fails, or is known to."""
+        breaker = self.breaker
+        if not breaker.admits():
+            self._failed(breaker.error)
+            return None
         try:
             answer = call(argument)
         except self.storage.failures as error:
+            breaker.failed(error)
             self._failed(error)
             return None
-        if self._failing:
+        except BaseException:
+            breaker.abandoned()
+            raise
+        if breaker.open or self._failing:
+            breaker.answered()
             self._recovered()
         return answer
 
@@ -117,7 +157,9 @@ class Guarded:
             receipt = next(local)
             receipt.local = True
             return receipt
-        return Receipt(charge, (), False, pause=PAUSE) if charge.on_error == "deny" else None
+        if charge.on_error == "deny":
+            return Receipt(charge, (), False, pause=self.breaker.remaining())
+        return None
 
     def _readable(
         self, receipts: list[Receipt], local: Callable[[list[Charge]], list[Receipt]]
@@ -142,7 +184,10 @@ class Guarded:
                 error,
             )
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception | None) -> None:
+        """Tell, once, that the store fails."""
+        if self._failing or error is None:
+            return
         with self._lock:
             if self._failing:
                 return
@@ -155,6 +200,7 @@ class Guarded:
         self._on_failure(error)
 
     def _recovered(self) -> None:
+        """Tell, once, that the store answers again."""
         with self._lock:
             if not self._failing:
                 return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ..decisions import Charge, Receipt
 from .guarded import Guarded
 from .memory import MemoryStorage
+from .together import Part, decide_in_turn
 
 
 class PerProcess:
@@ -27,14 +28,7 @@ class PerProcess:
         if not near:
             return self.shared.decide(charges)
         far = [charge for charge in charges if not charge.per_process]
-        decided = self.here.decide(near)
-        if any(map(_refuses, decided)):
-            # the shared store is spared, save for failure limits: this refusal is a failure
-            far = [charge for charge in far if charge.stays]
-        shared = self.shared.decide(far) if far else []
-        if any(map(_refuses, shared)):
-            decided = list(map(self._take_back, decided))
-        return _in_order(charges, zip((*near, *far), (*decided, *shared), strict=True))
+        return decide_in_turn((Part(self.here, near), Part(self.shared, far)), charges)
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing."""
@@ -52,13 +46,6 @@ class PerProcess:
         """Forget these counters in both stores."""
         self.here.reset(keys)
         self.shared.reset(keys)
-
-    def _take_back(self, receipt: Receipt) -> Receipt:
-        """Undo a charge of this process because the shared store refused; a failure limit's stays."""
-        if receipt.charge.stays or not receipt.charged:
-            return receipt
-        self.here.refund([receipt])
-        return self.here.peek([receipt.charge])[0]
 
     def _each(
         self,
@@ -80,15 +67,3 @@ class PerProcess:
             near(here)
         if there:
             far(there)
-
-
-def _refuses(receipt: Receipt | None) -> bool:
-    return receipt is not None and receipt.charge.binding and not receipt.allowed
-
-
-def _in_order(
-    charges: Sequence[Charge], answered: Iterable[tuple[Charge, Receipt | None]]
-) -> list[Receipt | None]:
-    """The answers in the order of the charges; None for one that nobody was asked for."""
-    by_charge = {id(charge): receipt for charge, receipt in answered}
-    return [by_charge.get(id(charge)) for charge in charges]

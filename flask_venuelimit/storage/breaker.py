@@ -1,0 +1,93 @@
+"""When a failing store is asked again: after a pause that grows, and by one request alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from weakref import WeakSet
+
+#: The first pause and the longest, in seconds; each is twice the one before.
+FIRST, LONGEST = 1.0, 30.0
+
+
+class Breaker:
+    """Keeps requests from waiting for a store that does not answer.
+
+    One a store and process. Closed, everybody asks. A failure opens it: nobody asks until its pause is
+    over, then one request probes; if that fails too, the pause doubles.
+
+    :param clock: reads seconds. A pause is over by this clock or by the process's own, whichever comes
+        first: a clock that a test has stopped must not keep a store out for good.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clocks = (clock, time.monotonic)
+        self._lock = threading.Lock()
+        self._pause = 0.0
+        self._opened = (0.0, 0.0)
+        self._probing = False
+        #: What the store failed with last.
+        self.error: Exception | None = None
+        _breakers.add(self)
+
+    @property
+    def open(self) -> bool:
+        """Whether the store counts as failing; a property without a lock, since every request reads it."""
+        return self._pause > 0
+
+    def admits(self) -> bool:
+        """Whether this request may ask the store: it is closed, or this is the one that probes."""
+        if not self.open:
+            return True
+        with self._lock:
+            if self._probing or self.remaining() > 0:
+                return False
+            self._probing = True
+            return True
+
+    def remaining(self) -> float:
+        """Seconds until a request may probe; 0.0 where one may now."""
+        passed = max(clock() - then for clock, then in zip(self._clocks, self._opened, strict=True))
+        return max(0.0, self._pause - passed)
+
+    def failed(self, error: Exception) -> None:
+        """Note a failure.
+
+        One that arrives while it is open and nobody probes was on its way when it opened, and does not
+        make the pause longer.
+        """
+        with self._lock:
+            if not self.open or self._probing:
+                self._pause = min(2 * self._pause, LONGEST) if self.open else FIRST
+                self._opened = self._clocks[0](), self._clocks[1]()
+                self._probing = False
+                self.error = error
+
+    def answered(self) -> None:
+        """Note an answer: the store counts as well again."""
+        with self._lock:
+            self._pause, self._probing, self.error = 0.0, False, None
+
+    def abandoned(self) -> None:
+        """Note that a request ended without telling anything of the store: another one may probe."""
+        with self._lock:
+            self._probing = False
+
+    def _after_fork(self) -> None:
+        # a thread that the child does not have may have held the lock, or been probing
+        self._lock = threading.Lock()
+        self._probing = False
+
+
+_breakers: WeakSet[Breaker] = WeakSet()
+
+
+def _after_fork() -> None:
+    for breaker in _breakers:
+        breaker._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,115 @@
+"""Refusals that this process remembers, so that a flood of refused requests does not reach the store."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from weakref import WeakSet
+
+from ..decisions import Charge, Receipt, Record
+
+#: How long a refusal is remembered at most, in microseconds, and how many are.
+LONGEST = 1_000_000
+MOST = 10_000
+
+
+class _Refusal(NamedTuple):
+    receipt: Receipt
+    at: int
+    until: int
+
+
+class Remembered:
+    """The refusals of the last second, each for its wait.
+
+    A refused hit changes nothing, so until its wait is over the same hit, or a dearer one, is refused
+    again. Not for slots, which anybody may give back, nor for limits that refund, nor for shadow limits.
+
+    :param clock: reads seconds: the store's own where it was given one.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        self._lock = threading.Lock()
+        _memories.add(self)
+
+    def __len__(self) -> int:
+        """How many are remembered, those that are over included."""
+        return len(self._refusals)
+
+    def refusing(self, charges: Iterable[Charge]) -> list[Receipt]:
+        """The charges among these that are known to be refused, as receipts; none costs a call."""
+        if not self._refusals:
+            return []
+        now = self._now()
+        found = (self._find(charge, now) for charge in charges if _lasting(charge))
+        return [receipt for receipt in found if receipt is not None]
+
+    def note(self, receipts: Iterable[Receipt | None]) -> None:
+        """Remember those of these that refuse."""
+        for receipt in receipts:
+            if receipt is not None and receipt.records and not receipt.allowed and _lasting(receipt.charge):
+                self._remember(receipt)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Forget what is remembered of these counters: something was given back, or reset."""
+        if self._refusals:
+            with self._lock:
+                for key in keys:
+                    self._refusals.pop(key, None)
+
+    def _now(self) -> int:
+        return round(self._clock() * 1_000_000)
+
+    def _remember(self, receipt: Receipt) -> None:
+        index = receipt.tightest()
+        wait, now = receipt.records[index].wait, self._now()
+        until = now + (LONGEST if wait is None else min(wait, LONGEST))
+        with self._lock:
+            self._refusals[receipt.charge.cells[index].key] = _Refusal(receipt, now, until)
+            self._refusals.move_to_end(receipt.charge.cells[index].key)
+            while len(self._refusals) > MOST:
+                self._refusals.popitem(last=False)
+
+    def _find(self, charge: Charge, now: int) -> Receipt | None:
+        for cell in charge.cells:
+            known = self._refusals.get(cell.key)
+            if known is not None and known.at <= now < known.until:
+                before = known.receipt.charge
+                # other policies under the same key, as after a change of plan, may well admit
+                if before.cells == charge.cells and charge.cost >= before.cost:
+                    return Receipt(charge, _later(charge, known.receipt.records, now - known.at), False)
+        return None
+
+
+_memories: WeakSet[Remembered] = WeakSet()
+
+
+def _after_fork() -> None:
+    # a thread that the child does not have may have held the lock
+    for memory in _memories:
+        memory._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _lasting(charge: Charge) -> bool:
+    """Whether a refusal of this charge lasts for its wait, and refuses the request."""
+    return charge.binding and not charge.stays and not any(cell.policy.held for cell in charge.cells)
+
+
+def _later(charge: Charge, records: Iterable[Record], passed: int) -> tuple[Record, ...]:
+    """What these records say some time later, and of a charge that may cost more."""
+    later = []
+    for cell, record in zip(charge.cells, records, strict=True):
+        wait = None if record.wait is None else max(0, record.wait - passed)
+        if not record.allowed and not cell.policy.holds(charge.cost):
+            wait = None
+        later.append(record._replace(wait=wait, reset=max(0, record.reset - passed)))
+    return tuple(later)
