@@ -125,17 +125,28 @@ def limit_state(
 
 
 def _latest(decisions: Iterable[Shown], refused: Decision | None) -> list[Shown]:
+    told = [shown for shown in decisions if _tells(shown.decision)]
+    if len(told) < 2:
+        return told
     latest: dict[tuple[str, str], Shown] = {}
-    for shown in decisions:
-        decision, receipt = shown.decision, shown.decision.receipt
-        if receipt is None or not receipt.records or decision.shadow:
-            continue
+    for shown in told:
         # two limits may be called alike, but never share a counter
-        counter = decision.limit, receipt.charge.cells[0].key.rpartition(":")[2]
+        counter = shown.decision.limit, _counter(shown.decision)
         before = latest.get(counter)
         if before is None or before.decision is not refused:
             latest[counter] = shown
     return list(latest.values())
+
+
+def _counter(decision: Decision) -> str:
+    receipt = decision.receipt
+    return "" if receipt is None else receipt.charge.cells[0].key.rpartition(":")[2]
+
+
+def _tells(decision: Decision) -> bool:
+    """Whether a decision has a count to show: somebody counted, and the limit is no mere watcher."""
+    receipt = decision.receipt
+    return receipt is not None and bool(receipt.records) and not decision.shadow
 
 
 def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _Line:

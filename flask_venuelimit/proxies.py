@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from .addresses import Network, lies_in, parse, parse_network
@@ -57,19 +57,30 @@ class Proxies:
 
     def vouched(self, environ: Mapping[str, Any]) -> bool:
         """Whether no header names a client that nobody vouches for, so that the address can be relied on."""
-        if _PROXY_FIXED in environ or (self.any and self._believes_peer(_peer(environ))):
+        if self._sent(environ) is None or _PROXY_FIXED in environ:
             return True
-        return not any(name in environ for name in (*_USUAL, _spelt(self.header)))
+        return self.any and self._believes_peer(_peer(environ))
 
     def overlooked(self, environ: Mapping[str, Any]) -> str | None:
         """The header that a proxy on this very network seems to send while nobody is believed, or None."""
-        if self.any or _PROXY_FIXED in environ:
+        sent = self._sent(environ)
+        if sent is None or self.any or _PROXY_FIXED in environ:
             return None
         peer = environ.get("REMOTE_ADDR") or ""
         if parse(peer) is not None and not lies_in(peer, _INSIDE):
             return None
-        found = next((name for name in (*_USUAL, _spelt(self.header)) if name in environ), None)
-        return None if found is None else found.removeprefix("HTTP_").replace("_", "-").title()
+        return sent.removeprefix("HTTP_").replace("_", "-").title()
+
+    def _sent(self, environ: Mapping[str, Any]) -> str | None:
+        """The first header present that names a client, as the environ spells it."""
+        for name in self._names:
+            if name in environ:
+                return name
+        return None
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*_USUAL, _spelt(self.header))))
 
     def _believes_peer(self, peer: str | None) -> bool:
         address = parse(peer) if peer else None

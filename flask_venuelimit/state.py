@@ -171,7 +171,8 @@ class AppState:
         if visit is None:
             visit = Visit(self, asked, self._coverage_of(asked))
             setattr(asked, _VISIT, visit)
-            self._warn_of_an_overlooked_proxy(asked)
+            if not self.settings.proxies.any:
+                self._warn_of_an_overlooked_proxy(asked)
             if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._excused(visit)):
                 visit.coverage = _EXEMPT
         return visit

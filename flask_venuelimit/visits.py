@@ -53,8 +53,8 @@ class Visit:
         #: Whether the limit page is what is sent.
         self.shows_page = False
         self._returned: list[Entry] | None = None
-        #: Whether a streamed body has taken the slots over.
-        self._streams = False
+        #: Slots to give back at teardown; None until the response tells whether its body keeps them.
+        self._slots: list[Receipt] | None = None
         self._decided: set[Limit] = set()
 
     # -- deciding -------------------------------------------------------------------------------
@@ -164,15 +164,13 @@ class Visit:
 
     def _hold_slots(self, response: Response) -> None:
         """Give slots back at teardown, or with the body where that is streamed after it."""
-        slots = self._slots()
-        if slots and not response.is_sequence:
-            response.response = Held(response.response, self.state.storage, slots, self.state.clock)
-            self._streams = True
+        self._slots = self._held()
+        if self._slots and not response.is_sequence:
+            response.response = Held(response.response, self.state.storage, self._slots, self.state.clock)
+            self._slots = []
 
-    def _slots(self) -> list[Receipt]:
-        """What the request holds only while it runs, and no body has taken over."""
-        if self._streams:
-            return []
+    def _held(self) -> list[Receipt]:
+        """What the request holds only while it runs."""
         return [slot for entry in self.entries if (slot := entry.slots) is not None]
 
     def _limit_state(self) -> list[tuple[str, str]]:
@@ -196,8 +194,9 @@ class Visit:
             # no response of the app's own went out: that is a failure, whatever the view said of it
             self.marked = False
             self._returned = self._judge(Response(status=500))
+        slots = self._held() if self._slots is None else self._slots
         charged = [entry.decision.receipt for entry in self._returned]
-        back = [receipt for receipt in (*charged, *self._slots()) if receipt is not None]
+        back = [receipt for receipt in (*charged, *slots) if receipt is not None]
         if back:
             self.state.storage.refund(back)
 
