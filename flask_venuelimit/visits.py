@@ -69,9 +69,14 @@ class Visit:
             entries = charge(self.who, asked)
             self.entries += entries
             self._refuse([entry for entry in entries if not entry.decision.allowed])
-            delay = max([entry.decision.delay for entry in entries], default=0.0)
-            if delay:
-                time.sleep(delay)
+            self._wait(
+                [each.decision.delay for each in entries if each.decision.delay and not each.decision.shadow]
+            )
+
+    def _wait(self, delays: list[float]) -> None:
+        """Hold the request back until its turn in the slowest of its queues."""
+        if delays:
+            time.sleep(max(delays))
 
     def _ask(self, made: Bucket) -> Ask:
         return Ask(made, self.who.subject(made.limit.terms.key), cost_of(self.who, made))
