@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .asking import Asker, stands_in
 from .buckets import Bucket, Cells, cells
@@ -58,7 +58,7 @@ class Entry(NamedTuple):
 #: Seconds to wait where there is nothing to count by, and the limit lets nobody pass then.
 _PAUSE = 1.0
 #: Stands for policies that could not be told.
-_UNTOLD: Cells = ()
+_UNTOLD: Any = object()
 
 
 def charge(who: Asker, asked: Sequence[Ask], *, peek: bool = False, by_hand: bool = False) -> list[Entry]:
@@ -66,10 +66,10 @@ def charge(who: Asker, asked: Sequence[Ask], *, peek: bool = False, by_hand: boo
     state = who.state
     pairs = [(ask, told) for ask in asked if (told := _cells(who, ask)) is not None]
     charges = [_as_charge(state, ask, told) for ask, told in pairs]
-    answers = iter(_answers(state, [each for each in charges if each.cells], peek=peek))
+    answers = iter(_answers(state, charges, peek=peek))
     entries = []
     for (ask, _), each in zip(pairs, charges, strict=True):
-        receipt = next(answers) if each.cells else _untold(each)
+        receipt = next(answers) if each.cells else _untold(state, each)
         decision = _decision(state, ask, each, receipt)
         entries.append(Entry(decision, ask.bucket.limit.terms, ask.cost, by_hand))
     return entries
@@ -119,12 +119,12 @@ def _cells(who: Asker, ask: Ask) -> Cells | None:
     what = f"the policy of the limit {made.name!r}"
     told = who.tell(what, plan, instead=_UNTOLD)
     if told is None or told is _UNTOLD:
-        return told
+        return None if told is None else ()
     try:
         return cells(made.scope, as_policies(told))
     except (TypeError, ValueError) as error:
         logger.error("%s was told as something that is none: %s", what, error)
-        return _UNTOLD
+        return ()
 
 
 def _as_charge(state: AppState, ask: Ask, told: Cells) -> Charge:
@@ -150,14 +150,34 @@ def _base(state: AppState, subject: Subject) -> str:
 
 
 def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
-    if not charges or not state.counting:
-        return [None] * len(charges)
-    return state.storage.peek(charges) if peek else state.storage.decide(charges)
+    """What storage answers to the charges it can be asked about: those whose policies were told."""
+    told = [each for each in charges if each.cells]
+    if not told or not state.counting:
+        return [None] * len(told)
+    if not peek and any(map(_closes, charges)):
+        return _only_failures(state, told)
+    return state.storage.peek(told) if peek else state.storage.decide(told)
 
 
-def _untold(each: Charge) -> Receipt | None:
+def _only_failures(state: AppState, charges: Sequence[Charge]) -> list[Receipt | None]:
+    """Charge failure limits, and look at others: the point is refused for want of a policy."""
+    store = state.storage
+    return [(store.decide if each.stays else store.peek)([each])[0] for each in charges]
+
+
+def _closed(each: Charge) -> bool:
+    """Whether a charge's policies could not be told, and it lets nobody pass then."""
+    return not each.cells and each.on_error == "deny"
+
+
+def _closes(each: Charge) -> bool:
+    """Whether such a charge refuses its whole point."""
+    return each.binding and _closed(each)
+
+
+def _untold(state: AppState, each: Charge) -> Receipt | None:
     """What becomes of a charge whose policies could not be told: there is nothing to count by."""
-    return Receipt(each, (), False, pause=_PAUSE) if each.on_error == "deny" else None
+    return Receipt(each, (), False, pause=_PAUSE) if _closed(each) and state.counting else None
 
 
 def _decision(state: AppState, ask: Ask, each: Charge, receipt: Receipt | None) -> Decision:

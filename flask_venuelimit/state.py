@@ -115,7 +115,8 @@ class AppState:
 
     def warn_of_no_storage(self) -> None:
         """Say, as the app starts, that nobody counts, and what that leaves open."""
-        budgets = ", ".join(sorted(repr(limit.name) for limit in self.declared.limits if limit.terms.budget))
+        open_ = [limit.terms for limit in self.declared.limits if limit.terms.budget]
+        budgets = ", ".join(sorted(repr(terms.name or terms.spelling) for terms in open_))
         self.warn_once(
             "no storage",
             f"limiting is off in the app {self.app.name!r}: no storage is set, so every limit admits every "

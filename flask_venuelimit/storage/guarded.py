@@ -18,6 +18,7 @@ from . import Storage
 from .breaker import Breaker
 from .memory import MemoryStorage
 from .remembered import Remembered
+from .together import refuses, returned
 
 logger = logging.getLogger("flask_venuelimit")
 
@@ -56,7 +57,8 @@ class Guarded:
         self._on_failure = on_failure
         self._on_recovery = on_recovery
         self._failing = False
-        self._unreadable: set[str] = set()
+        #: The counters that could not be read, each of which is told of once.
+        self._told: set[str] = set()
         self._lock = threading.Lock()
 
     def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
@@ -79,7 +81,7 @@ class Guarded:
         receipts = self._attempt(self.storage.peek, charges)
         if receipts is None:
             return self._instead(charges, self._local.peek)
-        return self._readable(receipts, self._local.peek)
+        return _filled(receipts, self._instead(self._unreadable(receipts), self._local.peek))
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back each of ``receipts`` that was charged and not yet given back, in one call.
@@ -106,8 +108,11 @@ class Guarded:
     def _decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         receipts = self._attempt(self.storage.decide, charges)
         if receipts is None:
-            return self._instead(charges, self._local.decide)
-        return self._readable(receipts, self._local.decide)
+            return self._instead(charges, self._failures_only if _deny(charges) else self._local.decide)
+        for receipt in receipts:
+            if receipt.error is not None:
+                return self._beside_unreadable(receipts)
+        return receipts
 
     def _split(
         self,
@@ -146,11 +151,13 @@ class Guarded:
         self, charges: Sequence[Charge], local: Callable[[list[Charge]], list[Receipt]]
     ) -> list[Receipt | None]:
         """Answer for a store that cannot, as each charge's ``on_error`` says."""
-        denied = any(charge.binding and charge.on_error == "deny" for charge in charges)
         counted = [charge for charge in charges if charge.on_error == "local"]
-        # all or none: what a denying limit turns away is not charged here either
-        receipts = iter((self._local.peek if denied else local)(counted) if counted else ())
+        receipts = iter(local(counted) if counted else ())
         return [self._answer(charge, receipts) for charge in charges]
+
+    def _failures_only(self, charges: list[Charge]) -> list[Receipt]:
+        """Charge failure limits here, and look at others: all or none, and the refusal is a failure."""
+        return [(self._local.decide if each.stays else self._local.peek)([each])[0] for each in charges]
 
     def _answer(self, charge: Charge, local: Iterator[Receipt]) -> Receipt | None:
         if charge.on_error == "local":
@@ -161,23 +168,33 @@ class Guarded:
             return Receipt(charge, (), False, pause=self.breaker.remaining())
         return None
 
-    def _readable(
-        self, receipts: list[Receipt], local: Callable[[list[Charge]], list[Receipt]]
-    ) -> Sequence[Receipt | None]:
-        unreadable = [receipt.error for receipt in receipts if receipt.error is not None]
-        if not unreadable:
-            return receipts
-        for error in unreadable:
-            self._unread(error)
-        return [
-            receipt if receipt.error is None else self._instead([receipt.charge], local)[0]
-            for receipt in receipts
-        ]
+    def _beside_unreadable(self, receipts: list[Receipt]) -> list[Receipt | None]:
+        """Answer for counters that cannot be read; all or none holds for the others of the point."""
+        unreadable = self._unreadable(receipts)
+        refused = any(map(refuses, receipts))
+        instead = self._instead(
+            unreadable, self._failures_only if refused or _deny(unreadable) else self._local.decide
+        )
+        if not refused and any(map(refuses, instead)):
+            receipts = self._taken_back(receipts)
+        return _filled(receipts, instead)
 
-    def _unread(self, error: str) -> None:
-        """Tell once of a counter that something else has overwritten."""
-        if error not in self._unreadable:
-            self._unreadable.add(error)
+    def _taken_back(self, receipts: list[Receipt]) -> list[Receipt]:
+        """Undo what was charged in a point that is refused after all, save what stays."""
+        taken = [receipt for receipt in receipts if receipt.charged and not receipt.charge.stays]
+        self.refund(taken)
+        return [returned(receipt) if receipt in taken else receipt for receipt in receipts]
+
+    def _unreadable(self, receipts: Iterable[Receipt]) -> list[Charge]:
+        """The charges whose counter something else has overwritten, which is told once."""
+        found = [receipt for receipt in receipts if receipt.error is not None]
+        for receipt in found:
+            self._tell_unreadable(receipt.error or "")
+        return [receipt.charge for receipt in found]
+
+    def _tell_unreadable(self, error: str) -> None:
+        if error not in self._told:
+            self._told.add(error)
             logger.warning(
                 "a counter in the storage cannot be read (%s); until the key expires its limit does what "
                 "on_error says. Something else writes to keys with our prefix: change VENUELIMIT_KEY_PREFIX.",
@@ -207,3 +224,14 @@ class Guarded:
             self._failing = False
         logger.warning("the storage answers again; limits count")
         self._on_recovery()
+
+
+def _deny(charges: Iterable[Charge]) -> bool:
+    """Whether one of these refuses its point where nobody can count."""
+    return any(charge.binding and charge.on_error == "deny" for charge in charges)
+
+
+def _filled(receipts: Sequence[Receipt], instead: Iterable[Receipt | None]) -> list[Receipt | None]:
+    """The receipts, and in the place of each that could not be read the next of what stands in."""
+    answers = iter(instead)
+    return [receipt if receipt.error is None else next(answers) for receipt in receipts]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..decisions import Charge, Receipt
 from .guarded import Guarded
 from .memory import MemoryStorage
-from .together import Part, decide_in_turn
+from .together import Part, decide_in_turn, refuses
 
 
 class PerProcess:
@@ -28,7 +28,14 @@ class PerProcess:
         if not near:
             return self.shared.decide(charges)
         far = [charge for charge in charges if not charge.per_process]
-        return decide_in_turn((Part(self.here, near), Part(self.shared, far)), charges)
+        if not far:
+            return self.here.decide(near)
+        looked = self.here.peek(near)
+        parts = Part(self.here, near), Part(self.shared, far)
+        if any(map(refuses, looked)):
+            return decide_in_turn(parts, charges)
+        # charged here last: what is given back has opened a window, and a refused hit changes nothing
+        return _filled(charges, decide_in_turn(parts[::-1], charges), looked)
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing."""
@@ -67,3 +74,11 @@ class PerProcess:
             near(here)
         if there:
             far(there)
+
+
+def _filled(
+    charges: Sequence[Charge], answers: Sequence[Receipt | None], looked: Sequence[Receipt]
+) -> list[Receipt | None]:
+    """The answers, and for charges that were not asked for after a refusal what a look at them showed."""
+    seen = {id(receipt.charge): receipt for receipt in looked}
+    return [answer or seen.get(id(charge)) for charge, answer in zip(charges, answers, strict=True)]
