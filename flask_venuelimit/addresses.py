@@ -10,11 +10,13 @@ from functools import lru_cache
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+#: Longer than any address with brackets, a zone and a port.
+LONGEST = 80
+
 _IPV4_WITH_PORT = re.compile(r"([0-9.]+):[0-9]{1,5}", re.ASCII)
-_BRACKETED = re.compile(r"\[([^\[\]]*)\](?::[0-9]{1,5})?", re.ASCII)
+_BRACKETED = re.compile(r"\[([^\[\]]*:[^\[\]]*)\](?::[0-9]{1,5})?", re.ASCII)
 
 
-@lru_cache(maxsize=4096)
 def normalise(text: str, ipv6_prefix: int = 56) -> str | None:
     """Bring an address to the form in which all its spellings are equal.
 
@@ -28,6 +30,12 @@ def normalise(text: str, ipv6_prefix: int = 56) -> str | None:
     :returns: ``"198.51.100.7"``, ``"2001:db8:0:1200::/56"``, or None where the text is no address or
         the unspecified one.
     """
+    # what is no address is not kept: whoever sends it would choose how much memory that takes
+    return _normalised(text, ipv6_prefix) if len(text) <= LONGEST else None
+
+
+@lru_cache(maxsize=4096)
+def _normalised(text: str, ipv6_prefix: int) -> str | None:
     address = parse(text)
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.IPv6Network((address, ipv6_prefix), strict=False))
@@ -36,7 +44,9 @@ def normalise(text: str, ipv6_prefix: int = 56) -> str | None:
 
 def parse(text: str) -> Address | None:
     """Read an address as :func:`normalise` does, before it is cut to a network."""
-    text = text.strip()
+    text = text.strip(" \t")
+    if len(text) > LONGEST:
+        return None
     if match := _IPV4_WITH_PORT.fullmatch(text) or _BRACKETED.fullmatch(text):
         text = match[1]
     try:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-#: Longer than any address with brackets, a port and white space around it.
-LONGEST = 80
-
+# A white space is matched in one place only before each thing that may be missing, so that a long run of it
+# is walked through once.
 _PAIR = re.compile(
-    r'\s*(?:([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^\s;"]*))?\s*(?:;|$)', re.DOTALL
+    r'[ \t]*(?:([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^ \t;"]*)[ \t]*)?(?:;|\Z)', re.DOTALL
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+#: A node whose port the proxy keeps to itself (RFC 7239, 6.3).
+_OBFUSCATED_PORT = re.compile(r"(\[[^\[\]]*\]|[0-9.]+):_[0-9A-Za-z._-]+")
 
 
 def comma_separated(header: str) -> Iterator[str]:
@@ -23,7 +24,7 @@ def comma_separated(header: str) -> Iterator[str]:
     end = len(header)
     while end >= 0:
         comma = header.rfind(",", 0, end)
-        yield header[comma + 1 : end].strip() if end - comma <= LONGEST else ""
+        yield header[comma + 1 : end].strip(" \t")
         end = comma
 
 
@@ -58,16 +59,19 @@ def _for(element: str) -> str:
     position = 0
     while position < len(element):
         pair = _PAIR.match(element, position)
-        if pair is None or pair.end() == position:
+        if pair is None:
             return ""
         if pair[1] and pair[1].lower() == "for":
-            named.add(_unquoted(pair[2]))
+            named.add(_node(pair[2]))
         position = pair.end()
     return named.pop() if len(named) == 1 else ""
 
 
-def _unquoted(value: str) -> str:
-    return _ESCAPE.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+def _node(value: str) -> str:
+    """A node's name and port, its quotes taken away, and a port that is no number too."""
+    text = _ESCAPE.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+    hidden = _OBFUSCATED_PORT.fullmatch(text)
+    return hidden[1] if hidden else text
 
 
 #: How the headers that hold a chain are read, by their names in lower case.
