@@ -89,15 +89,19 @@ def plans(name: str, value: object) -> Mapping[str, tuple[Policy, ...]]:
 
 
 def proxies(named: tuple[str, ...], header: str | None) -> Proxies:
-    """Make of names, networks and a header the proxies that are believed."""
+    """Make of names, networks and a header the proxies that are believed.
+
+    :raises ConfigurationError: a network holds every address of IPv4 or IPv6.
+    """
     name = PREFIX + "TRUSTED_PROXIES"
     texts = [text for each in named for text in (EDGES[each].networks if each in EDGES else (each,))]
-    trusted = networks(name, [text for text in texts if text != "unix"])
-    for network in trusted:
+    written = [text for text in texts if text != "unix"]
+    trusted = networks(name, written)
+    for text, network in zip(written, trusted, strict=True):
         if network.prefixlen == 0:
             raise ConfigurationError(
-                f"{name} names {str(network)!r}, which is everybody: then any client could write itself any "
-                "address. Name the networks your proxies connect from."
+                f"{name} names {text!r}, which is everybody: then any client could write itself any address. "
+                "Name the networks your proxies connect from."
             )
     return Proxies(trusted, "unix" in texts, header or Proxies.header)
 
@@ -106,7 +110,7 @@ def believed(name: str, value: object) -> tuple[str, ...]:
     """Read who is believed: networks, addresses, names of known sets, ``unix``."""
     named = listed(name, value)
     for text in named:
-        if text.replace("-", "").isalpha() and text not in (*EDGES, "unix"):
+        if not set(text) & set(".:") and text not in (*EDGES, "unix"):
             raise ConfigurationError(
                 f"{name} names {text!r}, which is no known set of networks. Known are: "
                 f"{', '.join(sorted(EDGES))}, and unix for a peer on a unix socket."
@@ -116,7 +120,8 @@ def believed(name: str, value: object) -> tuple[str, ...]:
 
 def header_name(name: str, value: object) -> str:
     """Read the name of the header in which proxies name the client."""
-    if not isinstance(value, str) or not value.strip() or not value.strip().replace("-", "").isalnum():
+    plain = value.strip().replace("-", "") if isinstance(value, str) else ""
+    if not isinstance(value, str) or not (plain.isascii() and plain.isalnum()):
         raise ConfigurationError(
             f"{name} is {value!r}. Use X-Forwarded-For, Forwarded, or the name of a header that holds "
             "exactly one address, such as X-Real-IP."

@@ -7,19 +7,27 @@ passed over, the first other one is the client, and what lies left of it changes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 from .addresses import Network, lies_in, parse, parse_network
 from .edges import EDGES
-from .forwarded import CHAINS, LONGEST
+from .forwarded import CHAINS
 
 #: Where werkzeug's ProxyFix keeps what it replaced.
 _PROXY_FIXED = "werkzeug.proxy_fix.orig"
-#: Headers by which proxies name the client, as a WSGI environ spells them.
-_USUAL = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
+#: Headers by which proxies name the client.
+_USUAL = (
+    "X-Forwarded-For",
+    "Forwarded",
+    "X-Real-IP",
+    "CF-Connecting-IP",
+    "True-Client-IP",
+    "X-Client-IP",
+    "Fastly-Client-IP",
+)
 _INSIDE = tuple(parse_network(text) for name in ("private", "loopback") for text in EDGES[name].networks)
 
 
@@ -49,45 +57,57 @@ class Proxies:
         """
         if not self.any:
             return environ.get("REMOTE_ADDR")
-        peer = _peer(environ)
-        header = environ.get(_spelt(self.header))
-        if header is None or not self._believes_peer(peer):
-            return peer
-        return self._named(header) or peer
+        return self._forwarded(environ) or _peer(environ)
 
-    def vouched(self, environ: Mapping[str, Any]) -> bool:
-        """Whether no header names a client that nobody vouches for, so that the address can be relied on."""
-        if self._sent(environ) is None or _PROXY_FIXED in environ:
-            return True
-        return self.any and self._believes_peer(_peer(environ))
+    def certain(self, environ: Mapping[str, Any], reported: str | None) -> str | None:
+        """The client's address, or None where somebody that nobody vouches for may stand behind it.
+
+        Where a header names a client and is not read, the peer may be a proxy, and whoever comes through it
+        must not be taken for it.
+
+        :param reported: the address as Flask reports it.
+        """
+        if self._sent(environ) is None:
+            return self.client(environ) if self.any else reported
+        if self.any:
+            return self._forwarded(environ)
+        return reported if _fixed(environ) else None
 
     def overlooked(self, environ: Mapping[str, Any]) -> str | None:
         """The header that a proxy on this very network seems to send while nobody is believed, or None."""
         sent = self._sent(environ)
-        if sent is None or self.any or _PROXY_FIXED in environ:
+        if sent is None or self.any or _fixed(environ):
             return None
         peer = environ.get("REMOTE_ADDR") or ""
-        if parse(peer) is not None and not lies_in(peer, _INSIDE):
-            return None
-        return sent.removeprefix("HTTP_").replace("_", "-").title()
+        return sent if parse(peer) is None or lies_in(peer, _INSIDE) else None
 
     def _sent(self, environ: Mapping[str, Any]) -> str | None:
-        """The first header present that names a client, as the environ spells it."""
-        for name in self._names:
-            if name in environ:
+        """The first header present that names a client."""
+        for spelt, name in self._names:
+            if spelt in environ:
                 return name
         return None
 
     @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*_USUAL, _spelt(self.header))))
+    def _names(self) -> tuple[tuple[str, str], ...]:
+        """Headers that name a client: as the environ spells them, and as people do."""
+        return tuple({_spelt(name): name for name in (self.header, *_USUAL)}.items())
 
-    def _believes_peer(self, peer: str | None) -> bool:
-        address = parse(peer) if peer else None
-        return self.unix if address is None else self._believes(str(address))
+    def _forwarded(self, environ: Mapping[str, Any]) -> str | None:
+        """Whom a believed peer names, or None where it is not believed, or names nobody."""
+        header = environ.get(_spelt(self.header))
+        if header is None:
+            return None
+        peer = parse(_peer(environ) or "")
+        believed = self.unix if peer is None else self._believes(str(peer))
+        return self._named(header) if believed else None
 
-    def _believes(self, address: str) -> bool:
-        return _lies_in(address, self.networks)
+    @cached_property
+    def _believes(self) -> Callable[[str], bool]:
+        """Whether an address is a believed proxy's."""
+        networks = self.networks
+        # remembered here, for hashing the networks costs as much as looking through them
+        return lru_cache(maxsize=4096)(lambda address: lies_in(address, networks))
 
     def _named(self, header: str) -> str | None:
         """Whom the header names, or None where an entry that has to be read is no address."""
@@ -102,11 +122,6 @@ class Proxies:
         return address
 
 
-@lru_cache(maxsize=4096)
-def _lies_in(address: str, networks: tuple[Network, ...]) -> bool:
-    return lies_in(address, networks)
-
-
 def _peer(environ: Mapping[str, Any]) -> str | None:
     """Who is directly connected, whatever a ProxyFix has made of it."""
     fixed = environ.get(_PROXY_FIXED)
@@ -114,13 +129,26 @@ def _peer(environ: Mapping[str, Any]) -> str | None:
     return address
 
 
+def _fixed(environ: Mapping[str, Any]) -> bool:
+    """Whether a ProxyFix took the client's address from X-Forwarded-For.
+
+    It leaves the address as it is where it is not told to (``x_for=0``), or where fewer proxies have written
+    into the header than it is told of. Nobody else can be meant where the header names the peer alone.
+    """
+    fixed = environ.get(_PROXY_FIXED)
+    if fixed is None:
+        return False
+    peer = environ.get("REMOTE_ADDR")
+    named = environ.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    return bool(peer != fixed.get("REMOTE_ADDR") or all(name.strip() == peer for name in named))
+
+
 def _spelt(header: str) -> str:
+    """A header's name as a WSGI environ spells it (PEP 3333)."""
     return "HTTP_" + header.upper().replace("-", "_")
 
 
 def _address(text: str) -> str | None:
     """An address that a proxy wrote, its port dropped; None for anything else, a zone included."""
-    if len(text) > LONGEST or "%" in text:
-        return None
-    address = parse(text)
+    address = None if "%" in text else parse(text)
     return None if address is None else str(address)

@@ -201,10 +201,10 @@ class AppState:
     def _comes_from_exempt(self, asked: Request) -> bool:
         """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
         networks = self.settings.exempt_networks
-        if not networks or not self.settings.proxies.vouched(asked.environ):
+        if not networks:
             return False
-        client = self.settings.proxies.client(asked.environ)
-        return bool(client) and lies_in(client or "", networks)
+        client = self.settings.proxies.certain(asked.environ, asked.remote_addr)
+        return client is not None and lies_in(client, networks)
 
     def _excused(self, visit: Visit) -> bool:
         return any(
