@@ -47,7 +47,7 @@ class Asker:
     def ask(self, key: Key) -> Subject | None:
         """Whom ``key`` names; it is asked once a request."""
         if key not in self._asked:
-            self._asked[key] = key.subject(self)
+            self._asked[key] = self._here() if key is by_ip else key.subject(self)
         return self._asked[key]
 
     def identity(self, role: str) -> Subject | None:
@@ -98,7 +98,8 @@ class Asker:
         :raises ValueError: it is said to be an address, and is none.
         """
         if subject.kind != "ip":
-            return subject
+            parts = [self.in_its_bucket(p) if isinstance(p, Subject) else p for p in subject.parts]
+            return Subject(subject.kind, *parts)
         prefix = self.state.settings.ipv6_prefix
         # client_address() names an IPv6 client by its network, and that may come back here
         address = normalise(str(subject.parts[0]).removesuffix(f"/{prefix}"), prefix)
@@ -108,15 +109,20 @@ class Asker:
 
     def _address_subject(self) -> Subject:
         if self._at is None:
-            address = self.address()
-            if address is None:
+            self._at = self._here() or NO_ADDRESS
+            if self._at is NO_ADDRESS:
                 self.state.warn_once(
                     "no-address",
                     "a request came without a usable peer address; all such requests share one bucket. "
-                    "Behind a proxy on a unix socket, let the app see the client with werkzeug's ProxyFix.",
+                    "Behind a proxy on a unix socket, have it name the client in X-Forwarded-For, and set "
+                    "VENUELIMIT_TRUSTED_PROXIES to unix.",
                 )
-            self._at = NO_ADDRESS if address is None else _at_address(address)
         return self._at
+
+    def _here(self) -> Subject | None:
+        """The client's address as a subject, or None where the connection has none."""
+        address = self.address()
+        return None if address is None else _at_address(address)
 
 
 @lru_cache(maxsize=4096)

@@ -44,7 +44,8 @@ def _from_session(*names: str) -> Any:
     accessed = held.accessed
     try:
         for name in names:
-            if value := held.get(name):
+            # user 0 is somebody
+            if (value := held.get(name)) not in (None, ""):
                 return value
     finally:
         held.accessed = accessed

@@ -274,8 +274,8 @@ def _bearer() -> str | None:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-#: The client address, an IPv6 one by its network. It names nobody itself, so that the address which
-#: every key ends in is taken.
+#: The client address, an IPv6 one by its network. It is not asked itself: who asks knows the address, in
+#: which every key ends.
 by_ip: Key = Key("ip", _nobody, stage=Stage.FRONT)
 #: The text after ``Bearer`` in Authorization, by its SHA-256: a credential claimed, not checked. Anyone
 #: who types it shares the bucket, and new texts cost nothing, so put a failure limiter in front.
