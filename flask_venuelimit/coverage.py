@@ -93,7 +93,7 @@ def cover(
     blueprints = _blueprints(app, endpoint)
     spared = _spared(declared, view, method, blueprints)
     if owner in spared or name.rpartition(".")[2] == "static":
-        return Coverage(name, exempt=True, view=view)
+        return Coverage(name, exempt=True, method=method, plans=plans, view=view)
     outer = _outer(declared, blueprints)
     names = _names(name, [*_applications(_every_stack(view)), *outer])
     covered = _covered([*_applications(_stacks(view, method)), *outer], spared, method)

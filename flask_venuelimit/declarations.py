@@ -5,7 +5,7 @@ Declarations belong to the VenueLimit and cover every app it serves. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from flask.globals import request_ctx
 from .errors import ConfigurationError
 from .keys import Stage
 from .limits import EXEMPT, Application, Limit, Runtime, Stack
-from .terms import Plan, Terms, check_cost
+from .terms import Cost, Plan, Terms, check_cost
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,13 @@ def check_plans(plans: Mapping[str, Plan], declared: Declarations) -> None:
                 f"VENUELIMIT_LIMITS changes {name!r}, which is a budget: its numbers guard spending, and are "
                 "changed in code alone. Take it out of the setting."
             )
-        check_cost(limit.terms.cost, () if callable(plan) else plan)
+        try:
+            for cost in declared.costs(limit):
+                check_cost(cost, () if callable(plan) else plan)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"VENUELIMIT_LIMITS has for {name!r} what is too small: {error}"
+            ) from None
 
 
 @dataclass
@@ -130,6 +136,15 @@ class Declarations:
             self.named[terms.name] = limit
         self.version += 1
         return limit
+
+    def costs(self, limit: Limit) -> Iterator[Cost]:
+        """What a request may cost of a limit: as it was declared, and wherever it was put."""
+        yield limit.terms.cost
+        of_blueprints = (application for _, application in self.blueprints)
+        of_views = (application for stack in self.stacks for application in stack.applications)
+        for application in (*self.everywhere, *of_blueprints, *of_views):
+            if application.limit is limit:
+                yield application.cost
 
     def attach(self, application: Application, blueprint: Blueprint | None) -> None:
         """Let a limit cover a blueprint, or every request where it is None. Twice is once."""

@@ -18,7 +18,7 @@ from .addresses import lies_in
 from .asking import NO_REQUEST
 from .callbacks import logger
 from .checks import switch
-from .coverage import Coverage, cover, idle
+from .coverage import UNMATCHED, Coverage, cover, idle
 from .decisions import Decision
 from .declarations import Declarations, check_plans
 from .keys import Subject
@@ -37,8 +37,6 @@ EXTENSION = "venuelimit"
 #: The attribute of a request object that holds its visit: contexts may be shared, requests are not.
 _VISIT = "_venuelimit_visit"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-#: A request that no limit may touch.
-_EXEMPT = Coverage("", exempt=True)
 
 
 class AppState:
@@ -175,12 +173,12 @@ class AppState:
             if not self.settings.proxies.any:
                 self._warn_of_an_overlooked_proxy(asked)
             if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._excused(visit)):
-                visit.coverage = _EXEMPT
+                visit.coverage = self._spared(asked)
         return visit
 
     def page_visit(self, asked: Request) -> BaseResponse | None:
         """Answer somebody at the limit page; no limit touches the request."""
-        visit = Visit(self, asked, _EXEMPT)
+        visit = Visit(self, asked, self._spared(asked))
         setattr(asked, _VISIT, visit)
         answer = page_views.respond(asked, self.settings)
         visit.shows_page = answer is not None and answer.mimetype == "text/html"
@@ -206,6 +204,11 @@ class AppState:
         client = self.settings.proxies.certain(asked.environ, asked.remote_addr)
         return client is not None and lies_in(client, networks)
 
+    def _spared(self, asked: Request) -> Coverage:
+        """What covers a request that no limit may touch; by hand, limits have the app's numbers there too."""
+        endpoint = asked.endpoint or UNMATCHED
+        return Coverage(endpoint, exempt=True, method=_method(asked), plans=self.settings.limits)
+
     def _excused(self, visit: Visit) -> bool:
         return any(
             visit.who.tell(f"exempt_if {predicate!r}", predicate, instead=False)
@@ -214,7 +217,7 @@ class AppState:
 
     def _coverage_of(self, asked: Request) -> Coverage:
         if asked.method == "OPTIONS" and getattr(asked.url_rule, "provide_automatic_options", False):
-            return _EXEMPT
+            return self._spared(asked)
         if self._coverage_version != self.declared.version:
             self._coverage_version = self.declared.version
             self._coverage.clear()
