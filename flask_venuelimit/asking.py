@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Request
 
 from .addresses import normalise
-from .callbacks import call_or_log, logger
+from .callbacks import call_or_log, is_true, logger
 from .keys import Key, Subject, by_ip, subject_of
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class Asker:
         if id(function) not in self._told:
             self._told[id(function)] = call_or_log(self.state.app, what, function, instead=instead)
         return self._told[id(function)]
+
+    def holds(self, what: str, predicate: Callable[[], Any]) -> bool:
+        """Whether a predicate answers true; one that fails does not. It is asked once a request."""
+        return is_true(self.state.app, what, self.tell(what, predicate, instead=False))
 
     def address(self) -> str | None:
         """The client's address, normalised, or None."""

@@ -46,14 +46,15 @@ def accept(what: str, function: _Callback) -> _Callback:
 def call(app: Flask, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call ``function`` to its result, awaiting it where it is async.
 
-    :raises TypeError: a plain function returned a coroutine.
+    :raises TypeError: a plain function returned a coroutine, or something else to be awaited.
     :raises Exception: whatever the function raises.
     """
     if not is_async(function):
         result = function(*arguments)
-        if inspect.iscoroutine(result):
-            result.close()
-            raise TypeError("it returned a coroutine; declare it with async def")
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()
+            raise TypeError("it returned what has to be awaited; declare it with async def")
         return result
 
     async def awaited() -> Any:
@@ -79,6 +80,11 @@ def call_or_log(app: Flask, what: str, function: Callable[..., Any], *arguments:
     except Exception:
         logger.exception("%s raised; %r stands in for its answer", what, instead)
         return instead
+
+
+def is_true(app: Flask, what: str, answer: object) -> bool:
+    """Whether an app's answer is true; one that cannot tell, as a database column, is logged and is not."""
+    return bool(call_or_log(app, what, bool, answer, instead=False))
 
 
 def alike(one: object, other: object) -> bool:

@@ -33,9 +33,9 @@ class Stage(IntEnum):
 class Subject:
     """Somebody who has a bucket: a kind and one or more parts.
 
-    :param kind: what sort of identity it is: ``"user"``, ``"participant"``, ``"ip"``.
+    :param kind: what sort of identity it is: ``"user"``, ``"participant"``, ``"ip"``; shown in logs.
     :param parts: text, whole numbers, UUIDs or subjects. An int and its decimal text are the same.
-    :raises ValueError: a part is of another type, or there is none.
+    :raises ValueError: the kind is no word, a part is of another type, or there is none.
     """
 
     __slots__ = ("_digested", "kind", "parts")
@@ -45,6 +45,8 @@ class Subject:
     _digested: tuple[bytes, str] | None
 
     def __init__(self, kind: str, *parts: object) -> None:
+        if not _is_word(kind):
+            raise ValueError(f"a subject's kind is {kind!r}. Use a short word of printable ASCII.")
         made = tuple(_part(part) for part in parts)
         if not made or None in made:
             raise ValueError(
@@ -95,14 +97,18 @@ class Subject:
 
 
 def _part(value: object) -> str | Subject | None:
-    """Text of one part, or None where it says nothing."""
+    """Text of one part, an enumeration's member by what it is equal to; None where it says nothing."""
     if isinstance(value, Subject):
         return value
     if isinstance(value, str):
-        return str(value) or None
+        return str.__str__(value) or None
     if isinstance(value, int) and not isinstance(value, bool):
-        return str(int(value))
+        return int.__repr__(value)
     return str(value) if isinstance(value, UUID) else None
+
+
+def _is_word(kind: object) -> bool:
+    return isinstance(kind, str) and kind != "" and kind.isascii() and kind.isprintable()
 
 
 def subject_of(kind: str, answer: object) -> Subject | None:
@@ -128,15 +134,12 @@ class Asking(Protocol):
 
     def ask(self, key: Key) -> Subject | None:
         """Whom ``key`` names, or None."""
-        ...
 
     def identity(self, role: str) -> Subject | None:
         """Whom the limiter's callback for ``role`` names, or None."""
-        ...
 
     def resolve(self, key: Key) -> Subject | None:
         """Call a key's own function, logging what it should not have done."""
-        ...
 
 
 class Identities(Protocol):
@@ -144,7 +147,6 @@ class Identities(Protocol):
 
     def stage_of(self, role: str) -> Stage:
         """When the callback for ``role`` can be asked."""
-        ...
 
 
 class Key:
@@ -158,7 +160,7 @@ class Key:
     """
 
     def __init__(self, kind: str, resolve: Callable[[], Any], *, stage: Stage = Stage.VIEW) -> None:
-        if not kind or not kind.isascii() or not kind.isprintable():
+        if not _is_word(kind):
             raise ConfigurationError(f"a key's kind is {kind!r}. Use a short word of printable ASCII.")
         self.kind = kind
         self.resolve = accept(f"the key {kind!r}", resolve)
@@ -268,10 +270,8 @@ class _Identity(Key):
 
 def _bearer() -> str | None:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    token = token.strip()
-    if scheme.lower() != "bearer" or not token:
-        return None
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+    token = token.strip() if scheme.lower() == "bearer" else ""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest() if token else None
 
 
 #: The client address, an IPv6 one by its network. It is not asked itself: who asks knows the address, in

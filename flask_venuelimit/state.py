@@ -194,7 +194,8 @@ class AppState:
 
     def methods(self) -> frozenset[str]:
         """The request methods there can be in this app."""
-        return _METHODS.union(*(rule.methods or () for rule in self.app.url_map.iter_rules()))
+        rules = (rule.methods or () for rule in self.app.url_map.iter_rules())
+        return _METHODS.union(self._limited_methods(), *rules)
 
     def _comes_from_exempt(self, asked: Request) -> bool:
         """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
@@ -207,12 +208,11 @@ class AppState:
     def _spared(self, asked: Request) -> Coverage:
         """What covers a request that no limit may touch; by hand, limits have the app's numbers there too."""
         endpoint = asked.endpoint or UNMATCHED
-        return Coverage(endpoint, exempt=True, method=_method(asked), plans=self.settings.limits)
+        return Coverage(endpoint, exempt=True, method=self._method(asked), plans=self.settings.limits)
 
     def _excused(self, visit: Visit) -> bool:
         return any(
-            visit.who.tell(f"exempt_if {predicate!r}", predicate, instead=False)
-            for predicate in self.declared.exempt_if
+            visit.who.holds(f"exempt_if {predicate!r}", predicate) for predicate in self.declared.exempt_if
         )
 
     def _coverage_of(self, asked: Request) -> Coverage:
@@ -222,12 +222,23 @@ class AppState:
             self._coverage_version = self.declared.version
             self._coverage.clear()
         endpoint = asked.endpoint
-        method = _method(asked)
+        method = self._method(asked)
         known = self._coverage.get((endpoint, method))
         if not (known and known.view is self.app.view_functions.get(endpoint or "")):
             known = cover(self.app, self.declared, self.owner, endpoint, method, self.settings.limits)
             self._coverage[endpoint, method] = known
         return known
+
+    def _method(self, asked: Request) -> str:
+        """The request's method; a stranger's text, which neither HTTP, a route nor a limit names, is GET."""
+        method = asked.method
+        # a route without methods lets any pass, and each would have a coverage, and a bucket, of its own
+        routed = getattr(asked.url_rule, "methods", None) or ()
+        known = method in _METHODS or method in routed or method in self._limited_methods()
+        return method if known else "GET"
+
+    def _limited_methods(self) -> frozenset[str]:
+        return frozenset().union(*(limit.terms.methods or () for limit in self.declared.limits))
 
     # -- by hand --------------------------------------------------------------------------------
 
@@ -260,11 +271,6 @@ class AppState:
 def current_request() -> Request:
     """The request at hand itself: each look through Flask's proxy costs as much as a hash."""
     return request._get_current_object()  # type: ignore[attr-defined, no-any-return]
-
-
-def _method(asked: Request) -> str:
-    """The request's method; one that matched no route is a stranger's text and counts as GET if unknown."""
-    return asked.method if asked.endpoint or asked.method in _METHODS else "GET"
 
 
 def state_of(app: Any) -> AppState | None:

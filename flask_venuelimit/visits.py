@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 
 from .asking import Asker
 from .buckets import Bucket
-from .callbacks import call_or_log
+from .callbacks import call_or_log, is_true
 from .charging import Ask, Entry, charge, cost_of, unlimited
 from .coverage import Coverage, covers_method
 from .decisions import Decision, Receipt, longest_wait
@@ -89,7 +89,7 @@ class Visit:
         unless = made.limit.terms.unless
         if unless is None:
             return True
-        return not self.who.tell(f"`unless` of the limit {made.name!r}", unless, instead=False)
+        return not self.who.holds(f"`unless` of the limit {made.name!r}", unless)
 
     def _refuse(self, refused: list[Entry]) -> None:
         """Refuse for the limit with the longest wait; shadow limits only tell."""
@@ -220,9 +220,10 @@ class Visit:
         if refund_if is succeeded and self.marked is not None:
             return self.marked
         what = f"`refund_if` of the limit {terms.name!r}"
-        return refund_if is not None and bool(
-            call_or_log(self.state.app, what, refund_if, response, instead=False)
-        )
+        if refund_if is None:
+            return False
+        app = self.state.app
+        return is_true(app, what, call_or_log(app, what, refund_if, response, instead=False))
 
 
 def _holds(decisions: Sequence[Decision], decision: Decision) -> bool:
