@@ -23,6 +23,8 @@ _PROBLEMS = "https://iana.org/assignments/http-problem-types#"
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PROBLEM_JSON = "application/problem+json"
 _PERSONS_METHODS = frozenset({"GET", "HEAD", "POST"})
+#: Kinds of subject that are everybody behind one address.
+_SHARED = frozenset({"ip", "no-address"})
 _NEVER_A_PERSON = ("X-Requested-With", "HX-Request", "Sec-Purpose")
 
 
@@ -218,17 +220,30 @@ def is_redirect(response: BaseResponse) -> bool:
 
 def _limit_page(refusal: RateLimited, request: Request, settings: Settings) -> str:
     back = way_back.of(request)
-    text = token.issue(settings.salt, refusal.decision.limit, refusal.retry_after, back, refusal.message)
+    decision = refusal.decision
+    text = token.issue(
+        settings.salt, decision.limit, refusal.retry_after, back, refusal.message, _is_shared(decision)
+    )
     return views.redirect_target(request, settings, text)
 
 
 def _body(kind: str, refusal: Refusal, request: Request, settings: Settings) -> BaseResponse:
     if kind == "html":
-        name = "" if refusal.decision is None else refusal.decision.limit
-        ticket = Ticket(name, None, way_back.of(request), refusal.message)
+        decision = refusal.decision
+        name, shared = ("", None) if decision is None else (decision.limit, _is_shared(decision))
+        ticket = Ticket(name, None, way_back.of(request), refusal.message, shared)
         return views.inline(request, settings, ticket, refusal.code, refusal.retry_after)
     mimetype = _PROBLEM_JSON if kind == "problem" else "application/json"
-    return Response(json.dumps(refusal.problem()), refusal.code, mimetype=mimetype)
+    response = Response(json.dumps(refusal.problem()), refusal.code, mimetype=mimetype)
+    if "HX-Request" in request.headers:
+        # htmx 4 swaps whatever comes into the page, unless the page says otherwise for the status
+        response.headers["HX-Reswap"] = "none"
+    return response
+
+
+def _is_shared(decision: Decision) -> bool:
+    """Whether the limit counts an address, and so everybody behind it, and not one person."""
+    return decision.subject.rpartition(":")[0] in _SHARED
 
 
 def _prefers_html(request: Request) -> bool:

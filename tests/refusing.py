@@ -33,16 +33,21 @@ def decided(
     reset: float = 60.0,
     cost: int = 1,
     shadow: bool = False,
+    kind: str = "ip",
 ) -> Decision:
     """What a limit decides; a ``wait`` of 0 seconds means that it admits, and has charged ``cost``."""
     micros = None if wait is None else round(wait * 1_000_000)
     record = Record(micros == 0, remaining, micros, round(reset * 1_000_000))
     charge = Charge((Cell("key", policy or SlidingWindow(150, per=60)),), cost)
-    return counted(name, "ip:1a2b3c4d", Receipt(charge, (record,), micros == 0), shadow=shadow)
+    return counted(name, f"{kind}:1a2b3c4d", Receipt(charge, (record,), micros == 0), shadow=shadow)
 
 
 def refusing_app(
-    wait: float | None = 3.0, message: str | None = None, unavailable: bool = False, **settings: Any
+    wait: float | None = 3.0,
+    message: str | None = None,
+    unavailable: bool = False,
+    kind: str = "ip",
+    **settings: Any,
 ) -> Flask:
     """An app that refuses everything but the limit page, as the extension would wire it."""
     app = Flask("refusing", template_folder=None, static_folder=None)
@@ -58,8 +63,8 @@ def refusing_app(
 
     def refuse() -> None:
         if unavailable:
-            raise LimiterUnavailable(wait, decided(wait=wait))
-        raise RateLimited(decided(wait=wait), message=message)
+            raise LimiterUnavailable(wait, decided(wait=wait, kind=kind))
+        raise RateLimited(decided(wait=wait, kind=kind), chosen.retry_jitter, message)
 
     app.before_request(page)
     app.before_request(refuse)
@@ -67,10 +72,10 @@ def refusing_app(
     return app
 
 
-def followed(app: Flask, path: str = "/quiz?round=2") -> TestResponse:
+def followed(app: Flask, path: str = "/quiz?round=2", language: str = "") -> TestResponse:
     """Go where a refusal sends a person."""
     client = app.test_client()
-    return client.get(client.get(path, headers=NAVIGATE).location)
+    return client.get(client.get(path, headers=NAVIGATE).location, headers={"Accept-Language": language})
 
 
 def overriding(source: str) -> Flask:

@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from werkzeug.wrappers import Response
 
 from flask_venuelimit.page import token
-from flask_venuelimit.page.rendering import in_words
+from flask_venuelimit.page.texts import TEXTS
 from flask_venuelimit.page.views import protect, robots_txt
 from flask_venuelimit.testing import ManualClock
 from tests.refusing import NAVIGATE, SETTINGS, followed, overriding, refusing_app
@@ -149,22 +149,88 @@ def test_without_javascript_the_wait_is_in_words_and_the_link_is_there(wall_cloc
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("kind", "heading"),
     [
-        (None, ""),
-        (0, ""),
-        (1, "1 second"),
-        (90, "90 seconds"),
-        (120, "2 minutes"),
-        (121, "about 3 minutes"),
-        (7200, "2 hours"),
-        (7201, "about 3 hours"),
-        (600_000, "about 7 days"),
+        ("ip", "Too many people from this network at once"),
+        ("no-address", "Too many people from this network at once"),
+        ("participant", "You are going a little fast"),
+        ("user", "You are going a little fast"),
+        ("bearer", "You are going a little fast"),
+        ("custom", "You are going a little fast"),
+        ("tenant", "You are going a little fast"),
     ],
 )
-def test_waits_in_words_are_never_too_short(seconds: int | None, words: str) -> None:
-    """Rounded up, to what a person would say."""
-    assert in_words(seconds) == words
+@pytest.mark.parametrize("mode", ["redirect", "inline"])
+def test_the_heading_says_whose_limit_it_was(kind: str, heading: str, mode: str) -> None:
+    """A whole network's, or one person's; nobody is told off for a room full of people."""
+    app = refusing_app(kind=kind, page_mode=mode)
+    page = app.test_client().get("/quiz", headers=NAVIGATE, follow_redirects=True).text
+    assert f"<h1>{heading}</h1>" in page
+    assert f"<title>{heading} (HTTP 429)</title>" in page
+
+
+def test_a_plain_visit_blames_nobody() -> None:
+    """Nothing was refused, so the page says when it is shown, and offers no button."""
+    page = refusing_app().test_client().get(PAGE).text
+    assert "<h1>Too many requests</h1>" in page
+    assert "You see this page when" in page
+    assert "limit-button" not in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "wait", "jitter", "spread"),
+    [("ip", 60.0, 0.1, 1), ("ip", 5.0, 0.1, 2), ("ip", 60.0, 0.0, 0), ("participant", 5.0, 0.1, 0)],
+)
+def test_a_room_is_not_sent_back_in_one_second(kind: str, wait: float, jitter: float, spread: int) -> None:
+    """The countdown of a network's limit has a part by chance, unless jitter is off; a person is alone."""
+    page = followed(refusing_app(wait=wait, kind=kind, retry_jitter=jitter)).text
+    assert f'data-limit-spread="{spread}"' in page
+
+
+def test_the_page_speaks_the_readers_language() -> None:
+    """``Accept-Language`` chooses; document and header field say which, and that it was chosen by it."""
+    response = followed(refusing_app(wait=90.0, retry_jitter=0), language="de-AT, de;q=0.9, en;q=0.5")
+    assert '<html lang="de">' in response.text
+    assert "<h1>Zu viele Leute auf einmal aus diesem Netz</h1>" in response.text
+    assert ">90 Sekunden</span>" in response.text
+    assert response.headers["Content-Language"] == "de"
+    assert "Accept-Language" in response.headers["Vary"]
+
+
+def test_every_rendering_says_its_language() -> None:
+    """English where nothing is asked for; an app's own page that names none is not said to be in any."""
+    pages = renderings()
+    assert "Content-Language" not in pages.pop("overridden").headers
+    for response in pages.values():
+        assert response.headers["Content-Language"] == "en"
+        assert "Accept-Language" in response.headers["Vary"]
+
+
+def test_a_refusal_inline_depends_on_all_that_it_is_chosen_by() -> None:
+    """Page or JSON, and in which language."""
+    answer = refusing_app(page_mode="inline").test_client().get("/", headers=NAVIGATE)
+    assert set(answer.vary) == {"Accept", "Sec-Fetch-Mode", "Accept-Language"}
+
+
+def test_a_form_that_was_refused_has_no_link_but_a_way_back() -> None:
+    """What was typed is on the page before: the script offers it, the text says so without."""
+    client = refusing_app().test_client()
+    page = client.post("/quiz", headers=NAVIGATE, follow_redirects=True).text
+    assert re.search(r"<button [^>]*data-limit-back hidden>Go back</button>", page)
+    assert "<p data-limit-hint>Use your browser’s back button.</p>" in page
+    assert "data-limit-way-back" not in page
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_where_limits_cannot_be_checked_nobody_is_told_to_slow_down(method: str) -> None:
+    """A 503 has a heading and words of its own, no countdown, and a button that is awake."""
+    client = refusing_app(unavailable=True, wait=30.0, retry_jitter=0).test_client()
+    page = client.open("/quiz", method=method, headers=NAVIGATE).text
+    assert "<h1>This is not possible right now</h1>" in page
+    assert "The trouble is on our side, not yours. Nothing has been carried out." in page
+    assert "It is worth another try in 30 seconds." in page
+    assert "limit-button" in page
+    assert [word for word in ("data-limit-wait", "progress", "fast", "Too many", "429") if word in page] == []
 
 
 def test_head_works() -> None:
@@ -251,12 +317,15 @@ def test_the_page_works_under_a_strict_content_security_policy() -> None:
     assert not re.search(r"<style|\sstyle=|\son\w+=|data:|https?://|<script(?! src=)", page)
 
 
-def test_the_page_with_everything_is_small() -> None:
-    """It is sent to people of whom there are too many."""
-    client, app = refusing_app().test_client(), refusing_app()
-    page = followed(app)
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_page_with_everything_is_small(language: str) -> None:
+    """It is sent to people of whom there are too many: under 15 KB, header fields included."""
+    client, app = refusing_app().test_client(), refusing_app(message="x" * 300)
+    page = followed(app, language=language)
     links = re.findall(r'(?:href|src)="([^"]*static[^"]*)"', page.text)
-    assert len(page.data) + sum(len(client.get(link).data) for link in links) < 15_000
+    answers = [page, *map(client.get, links)]
+    assert len(answers) == 4
+    assert sum(len(answer.data) + len(str(answer.headers)) for answer in answers) < 15_000
 
 
 def test_protecting_outranks_other_hooks() -> None:

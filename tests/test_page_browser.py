@@ -49,7 +49,7 @@ def test_a_person_lands_on_the_page(page: Page, quiz: str) -> None:
     assert response is not None
     assert response.status == 429
     assert "/too-many-requests?t=" in page.url
-    assert page.get_by_role("heading", name="Too many requests").is_visible()
+    assert page.get_by_role("heading", name="Too many people from this network at once").is_visible()
 
 
 def test_the_page_counts_down(waiting: Page) -> None:
@@ -121,7 +121,7 @@ def test_dark_mode_is_dark(browser: Browser, quiz: str) -> None:
         page.goto(quiz)
         grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         context.close()
-    assert grounds == ["rgb(246, 244, 240)", "rgb(25, 23, 20)"]
+    assert grounds == ["rgb(245, 243, 238)", "rgb(23, 21, 18)"]
 
 
 def test_a_small_phone_shows_all_of_it(page: Page, quiz: str) -> None:

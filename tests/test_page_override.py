@@ -61,3 +61,46 @@ def test_an_apps_delimiters_leave_our_page_as_it_is() -> None:
     app = refusing_app()
     app.jinja_options = {"variable_start_string": "[[", "variable_end_string": "]]"}
     assert "HTTP 429 · join" in followed(app).text
+
+
+EXTENDS = '{% extends "venuelimit/limit_page.html" %}'
+
+
+def test_an_app_of_one_language_keeps_the_page_to_it() -> None:
+    """One line, and no reader gets half a page in another language."""
+    app = overriding(EXTENDS + '{% set language = "en" %}')
+    response = followed(app, language="de")
+    assert '<html lang="en">' in response.text
+    assert "You can go on in <span" in response.text
+    assert response.headers["Content-Language"] == "en"
+
+
+def test_an_app_adds_a_language() -> None:
+    """It chooses by the request, says its sentences in blocks, and leaves the others as they are."""
+    app = overriding(
+        EXTENDS + '{% set language = request.accept_languages.best_match(["da", "de", "en"]) %}'
+        '{% block heading %}{{ "Lidt for mange på én gang" if language == "da" else super() }}{% endblock %}'
+    )
+    danish, german = followed(app, language="da, en;q=0.5"), followed(app, language="de")
+    assert "<title>Lidt for mange på én gang (HTTP 429)</title>" in danish.text
+    assert danish.headers["Content-Language"] == "da"
+    assert "<h1>Zu viele Leute auf einmal aus diesem Netz</h1>" in german.text
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ("wait_text", "Back in {{ time }}, promise"),
+        ("over_text", "Your table is ready"),
+        ("action_text", "Knock again"),
+        ("explanation", "The room is full"),
+        ("status", "Error 429"),
+    ],
+)
+def test_each_sentence_is_a_block(block: str, said: str) -> None:
+    """What is said can be changed without touching what it is said in."""
+    app = overriding(f"{EXTENDS}{{% block {block} %}}{said}{{% endblock %}}")
+    page = followed(app).text
+    assert said.partition("{{")[0] in page
+    for part in ("data-limit-wait", "data-limit-time", "data-limit-over", "data-limit-way-back"):
+        assert part in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -27,6 +28,11 @@ def wall_clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     return clock
 
 
+def signer() -> URLSafeTimedSerializer:
+    options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+    return URLSafeTimedSerializer(SALT, salt=b"flask-venuelimit limit page", signer_kwargs=options)
+
+
 def read_back(text: str | None) -> Ticket:
     ticket = read(SALT, text)
     assert ticket is not None
@@ -34,9 +40,22 @@ def read_back(text: str | None) -> Ticket:
 
 
 def test_a_token_tells_what_was_put_into_it(wall_clock: ManualClock) -> None:
-    """Limit, end of the wait, way back and sentence arrive unchanged."""
-    ticket = read_back(issue(SALT, "join", 3, "/quiz?round=2", "Slow down, ümläut."))
-    assert ticket == Ticket("join", wall_clock() + 3, "/quiz?round=2", "Slow down, ümläut.")
+    """Limit, end of the wait, way back, sentence and whose it was arrive unchanged."""
+    for shared in (True, False, None):
+        ticket = read_back(issue(SALT, "join", 3, "/quiz?round=2", "Slow down, ümläut.", shared))
+        assert ticket == Ticket("join", wall_clock() + 3, "/quiz?round=2", "Slow down, ümläut.", shared)
+
+
+def test_a_token_is_short(wall_clock: ManualClock) -> None:
+    """An ordinary refusal's URL stays in two lines of a terminal."""
+    assert len(issue(SALT, "submit-answer", 60, "/g/ABCD/answers", shared=True)) < 140
+
+
+def test_a_token_of_before_is_read(wall_clock: ManualClock) -> None:
+    """It did not say whose the limit was, and neither does the page."""
+    until = wall_clock() + 3
+    text = signer().dumps(["join", until, "/quiz", "Slow down."])
+    assert read(SALT, text) == Ticket("join", until, "/quiz", "Slow down.", None)
 
 
 def test_the_wait_runs_on_the_wall_clock(wall_clock: ManualClock) -> None:
@@ -87,13 +106,12 @@ def test_a_changed_token_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "payload", [{}, [], ["join"], [1, 2, None, None], ["a", "b", None, None], [None] * 4]
+    "payload",
+    [{}, [], ["join"], [1, 2, None, None], ["a", "b", None, None], [None] * 4, [None] * 5, ["a"] * 6],
 )
 def test_a_token_of_another_release_is_none(payload: object) -> None:
     """A rightly signed payload of some other shape is not guessed at."""
-    options = {"key_derivation": "hmac", "digest_method": __import__("hashlib").sha256}
-    signer = URLSafeTimedSerializer(SALT, salt=b"flask-venuelimit limit page", signer_kwargs=options)
-    assert read(SALT, signer.dumps(payload)) is None
+    assert read(SALT, signer().dumps(payload)) is None
 
 
 @given(st.one_of(st.none(), st.text(st.characters()), st.text("abcXYZ09-_.=", max_size=80)))

@@ -29,12 +29,14 @@ class Ticket(NamedTuple):
     :param until: when the wait is over, in seconds since the epoch, or None where no wait helps.
     :param way_back: a local path and query, or None.
     :param message: the limit's own sentence, or None for the page's.
+    :param shared: whether the limit counts a whole network (True) or a person (False); None: not known.
     """
 
     limit: str
     until: float | None
     way_back: str | None = None
     message: str | None = None
+    shared: bool | None = None
 
     def wait(self) -> int | None:
         """Whole seconds, rounded up, until the wait is over by the wall clock; 0 when it is.
@@ -45,7 +47,12 @@ class Ticket(NamedTuple):
 
 
 def issue(
-    salt: bytes, limit: str, retry_after: int | None, way_back: str | None = None, message: str | None = None
+    salt: bytes,
+    limit: str,
+    retry_after: int | None,
+    way_back: str | None = None,
+    message: str | None = None,
+    shared: bool | None = None,
 ) -> str:
     """Make the token for a refusal that happens now.
 
@@ -53,11 +60,13 @@ def issue(
     :param retry_after: whole seconds to wait from now, or None where no wait helps.
     :param way_back: dropped unless it is a local path.
     :param message: cut to 300 characters, because a URL has to hold it.
+    :param shared: whether the limit counts a whole network, or a person.
     :return: text that is safe in a URL.
     """
     until = None if retry_after is None else round(time.time() + retry_after, 6)
     text = message if message is None or len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
-    return _serializer(salt).dumps([limit, until, _way_back.local(way_back), text])
+    told = None if shared is None else int(shared)
+    return _serializer(salt).dumps([limit, until, _way_back.local(way_back), text, told])
 
 
 def read(salt: bytes, text: str | None) -> Ticket | None:
@@ -80,15 +89,18 @@ def read(salt: bytes, text: str | None) -> Ticket | None:
 
 
 def _ticket(payload: object) -> Ticket | None:
-    """Check the shape as well: another release of this extension may have signed it."""
-    if not isinstance(payload, list) or len(payload) != 4:
+    """Check the shape as well: another release of this extension may have signed it.
+
+    Four entries are an earlier one's, which did not say whose the limit was.
+    """
+    if not isinstance(payload, list) or len(payload) not in (4, 5):
         return None
-    limit, until, back, message = payload
+    limit, until, back, message, shared = payload if len(payload) == 5 else [*payload, None]
     if not isinstance(limit, str) or not isinstance(message, str | None):
         return None
     if not isinstance(until, int | float | None):
         return None
-    return Ticket(limit, until, _way_back.local(back), message)
+    return Ticket(limit, until, _way_back.local(back), message, None if shared is None else shared == 1)
 
 
 def _serializer(salt: bytes) -> URLSafeTimedSerializer:

@@ -15,7 +15,8 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from ..settings import Settings
 from . import token
-from .rendering import View, render
+from .rendering import View, language_of, render
+from .texts import choose
 from .token import Ticket
 
 # the types are told, not guessed: nosniff makes a browser drop what a system's table calls otherwise
@@ -86,16 +87,18 @@ def inline(
 
     :param wait: the seconds of Retry-After, or None.
     """
-    return _show(View.of(ticket, wait, status=status, root=page_url(request, settings)), status)
+    return _show(_view(request, settings, ticket, wait, status), status)
 
 
 def protect(response: BaseResponse) -> None:
     """Set the headers that every rendering of the page has; setting them again does no harm.
 
-    ``no-store``, ``noindex, nofollow``, ``no-referrer``, ``nosniff``.
+    ``no-store``, ``noindex, nofollow``, ``no-referrer``, ``nosniff``, and that it speaks several languages.
     """
     for name, value in _HEADERS.items():
         response.headers[name] = value
+    if "*" not in response.vary:
+        response.vary.add("Accept-Language")
 
 
 def robots_txt(url: str) -> str:
@@ -112,19 +115,37 @@ def _robots(request: Request, settings: Settings) -> BaseResponse:
 
 def _page(request: Request, settings: Settings) -> BaseResponse:
     """Visited plainly or when the wait is over: 200. While it lasts: 429, so that scripts end in one."""
-    root = page_url(request, settings)
     ticket = token.read(settings.salt, request.args.get(_TOKEN))
     if ticket is None:
-        return _show(View(root=root), 200)
+        return _show(View(page_url(request, settings), _language(request)), 200)
     wait = ticket.wait()
-    response = _show(View.of(ticket, wait, root=root), 200 if wait == 0 else 429)
+    response = _show(_view(request, settings, ticket, wait, 429), 200 if wait == 0 else 429)
     if wait:
         response.headers["Retry-After"] = str(wait)
     return response
 
 
+def _view(request: Request, settings: Settings, ticket: Ticket, wait: int | None, status: int) -> View:
+    return View.of(
+        ticket,
+        wait,
+        root=page_url(request, settings),
+        status=status,
+        language=_language(request),
+        jitter=settings.retry_jitter,
+    )
+
+
+def _language(request: Request) -> str:
+    return choose(request.accept_languages)
+
+
 def _show(view: View, status: int) -> BaseResponse:
-    response = Response(render(view), status, mimetype="text/html")
+    page = render(view)
+    response = Response(page, status, mimetype="text/html")
+    language = language_of(page)
+    if language is not None:
+        response.content_language.add(language)
     protect(response)
     return response
 

@@ -1,16 +1,29 @@
-// Counts the wait down, then offers the way back. Without it the page says the wait in words.
+// Counts the wait down, then wakes the button. Without it the page says the wait in words, and its link is awake.
 (() => {
   "use strict";
 
-  const waiting = document.querySelector("[data-limit-wait]");
-  if (!waiting) return;
-  const time = document.querySelector("[data-limit-time]");
-  const bar = document.querySelector("[data-limit-progress]");
-  const over = document.querySelector("[data-limit-over]");
-  const link = document.querySelector("[data-limit-way-back]");
+  const find = (name) => document.querySelector(`[data-limit-${name}]`);
+  const waiting = find("wait");
+  const time = find("time");
+  const bar = find("progress");
+  const over = find("over");
+  const link = find("way-back");
+  const back = find("back");
   const href = link && link.getAttribute("href");
-  const total = Number(waiting.dataset.limitWait);
-  // the end by this device's own clock, whatever it shows: the server sent a duration
+  const asleep = (button) => button.getAttribute("aria-disabled") === "true";
+
+  // a form that was refused cannot be linked to, but the page before this one still holds what was typed
+  if (back && history.length > 1) {
+    back.hidden = false;
+    const hint = find("hint");
+    if (hint) hint.hidden = true;
+    back.addEventListener("click", () => asleep(back) || history.back());
+  }
+  if (!waiting) return;
+
+  // Seconds. The server sent a duration, so the end is by this device's own clock, whatever it shows; a
+  // chance part of it keeps those who were refused together from coming back together.
+  const total = Number(waiting.dataset.limitWait) + Math.random() * Number(waiting.dataset.limitSpread || 0);
   const end = Date.now() + total * 1000;
 
   const two = (number) => String(number).padStart(2, "0");
@@ -23,32 +36,45 @@
     return `${start}:${two(seconds % 60)}`;
   }
 
-  function close() {
-    if (!link) return;
+  // asleep, it keeps its place in the order of focus: whoever has found it can wait there
+  function sleep(button) {
+    button.setAttribute("aria-disabled", "true");
+    if (button !== link) return;
     link.removeAttribute("href");
     link.setAttribute("role", "link");
-    link.setAttribute("aria-disabled", "true");
+    link.setAttribute("tabindex", "0");
   }
 
-  function open() {
-    waiting.hidden = true;
-    if (bar) bar.hidden = true;
-    if (over) over.textContent = over.dataset.text;
-    if (!link) return;
+  function wake(button) {
+    button.removeAttribute("aria-disabled");
+    if (button !== link) return;
     link.setAttribute("href", href);
     link.removeAttribute("role");
-    link.removeAttribute("aria-disabled");
+    link.removeAttribute("tabindex");
   }
+
+  const buttons = [link, back].filter(Boolean);
 
   function tick() {
     const left = Math.ceil((end - Date.now()) / 1000);
-    if (left <= 0) return open();
+    if (left <= 0) {
+      // hidden, but in its place: nothing moves when the button wakes
+      waiting.style.visibility = "hidden";
+      if (bar) bar.hidden = true;
+      if (over) over.textContent = over.dataset.text;
+      buttons.forEach(wake);
+      return;
+    }
     if (time) time.textContent = clock(left);
     if (bar) bar.value = total - left;
     setTimeout(tick, Math.max(50, end - Date.now() - (left - 1) * 1000));
   }
 
-  if (bar) bar.hidden = false;
-  close();
+  if (time) time.classList.add("limit-clock");
+  if (bar) {
+    bar.max = total;
+    bar.hidden = false;
+  }
+  buttons.forEach(sleep);
   tick();
 })();
