@@ -27,6 +27,7 @@ class Hooks:
     def __init__(self, app: Flask, state: AppState) -> None:
         self._state = state
         self._dispatch = app.dispatch_request
+        self._entered = False
 
     def install(self, app: Flask) -> None:
         """Hook the app up: the one place that touches Flask's hook lists and ``dispatch_request``.
@@ -44,6 +45,7 @@ class Hooks:
     def enter(self) -> ResponseReturnValue | None:
         """Show the limit page, or decide what can be known before anything of the app has run."""
         asked = current_request()
+        self._entered = True
         if page_views.concerns(asked.path, self._state.settings):
             return self._state.page_visit(asked)
         self._state.check_plans()
@@ -87,4 +89,6 @@ class Hooks:
         visit = self._state.known_visit(asked)
         if visit is not None:
             visit.settle(error)
-        self._state.look_around(asked)
+        # a context that is only pushed, to build URLs for instance, is no first request
+        if self._entered:
+            self._state.look_around(asked)

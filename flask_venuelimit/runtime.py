@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Blueprint, Flask, current_app, has_app_context, has_request_context
+from flask.globals import request_ctx
 
 from .callbacks import logger
 from .charging import keys
@@ -36,8 +37,8 @@ class Runtime:
 
     def visit(self) -> Visit | None:
         """The visit of the current request, or None outside one."""
-        state = self.state() if has_request_context() else None
-        return None if state is None else state.visit(current_request())
+        state = self.state()
+        return state.visit(current_request()) if state is not None and _asks(state) else None
 
     def attach(self, limit: Limit, cost: Cost, blueprint: Blueprint | None) -> None:
         """Cover a blueprint, or the whole app where it is None."""
@@ -117,7 +118,7 @@ class Runtime:
         state.storage.reset(sorted({key for each in made for key in keys(visit.who, each, whose)}))
 
     def _visit_of(self, state: AppState) -> Visit:
-        return state.visit(current_request()) if has_request_context() else state.detached_visit()
+        return state.visit(current_request()) if _asks(state) else state.detached_visit()
 
     def _strange(self, effect: str) -> None:
         """Tell, once for each effect, that no app of ours is at hand."""
@@ -130,3 +131,8 @@ class Runtime:
                 effect,
                 found,
             )
+
+
+def _asks(state: AppState) -> bool:
+    """Whether the request at hand, if there is one, is made to this app: another's context may be pushed."""
+    return has_request_context() and request_ctx.app is state.app
