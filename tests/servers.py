@@ -1,19 +1,21 @@
-"""Real servers for tests: a Redis or Valkey process of one's own, and a Flask app on a real port."""
+"""Real servers for tests: a Redis or Valkey process, a Flask app on a real port, or one in gunicorn."""
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 from flask import Flask
@@ -27,6 +29,8 @@ from tests.parts import SERVER, require
 _WATCHER = 'read -r _; kill -9 "$1" 2>/dev/null; rm -rf "$2"'
 #: For clients of a server that is down: by default redis-py asks for seconds.
 TRY_ONCE = Retry(NoBackoff(), 0)
+
+_ROOT = Path(__file__).parent.parent
 
 
 class StoreServer:
@@ -172,3 +176,102 @@ def run_app(app: Flask, host: str = "127.0.0.1") -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Served(NamedTuple):
+    """A server process that can be reached.
+
+    :param address: ``127.0.0.1:40123``, or ``unix:`` and a path.
+    :param log: what the process has printed so far.
+    """
+
+    address: str
+    log: Path
+
+
+@contextmanager
+def run_process(command: Sequence[str], address: str, folder: str, **environment: str) -> Iterator[Served]:
+    """Run a server with all its workers, which dies with its parent, and wait until it can be reached.
+
+    :param command: what to run, from the project's root.
+    :param address: where it will listen: a host and port, or ``unix:`` and a path.
+    :param folder: holds its log; it is removed if the tests end before they clean up.
+    """
+    log = Path(folder, "log")
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=_ROOT,
+            env={**os.environ, "PYTHONPATH": str(_ROOT), **environment},
+            start_new_session=True,
+        )
+    # a minus in front names the process with its workers
+    watcher = subprocess.Popen(["sh", "-c", _WATCHER, "sh", f"-{process.pid}", folder], stdin=subprocess.PIPE)
+    try:
+        wait_until(lambda: _accepts(address) or process.poll() is not None, what=f"{address} accepts")
+        if process.poll() is not None:
+            raise RuntimeError(f"{command} ended by itself:\n{log.read_text()[-2000:]}")
+        yield Served(address, log)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        watcher.kill()
+        watcher.communicate()
+
+
+@contextmanager
+def run_gunicorn(
+    app: str, *options: str, worker: str = "sync", unix: bool = False, **environment: str
+) -> Iterator[Served]:
+    """Serve an app by gunicorn, with one worker unless ``options`` say otherwise.
+
+    :param app: as gunicorn is told it: ``module:name``, or ``module:factory()``.
+    :param options: further options of gunicorn, such as ``"--workers", "2"``.
+    :param worker: ``sync``, ``gthread`` or ``gevent``.
+    :param unix: listen on a unix socket instead of a port.
+    """
+    with tempfile.TemporaryDirectory(prefix="gunicorn-") as folder:
+        address = f"unix:{folder}/s.sock" if unix else f"127.0.0.1:{free_port()}"
+        command = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--bind",
+            address,
+            "--worker-class",
+            worker,
+            *options,
+            app,
+        ]
+        with run_process(command, address, folder, **environment) as served:
+            yield served
+
+
+def connect(address: str, source: str = "127.0.0.1") -> socket.socket:
+    """Connect to a server, over TCP from the address ``source``.
+
+    :param address: a host and port, or ``unix:`` and a path.
+    """
+    host, _, port = address.rpartition(":")
+    if host != "unix":
+        return socket.create_connection((host, int(port)), 10, source_address=(source, 0))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(10)
+    try:
+        connection.connect(port)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _accepts(address: str) -> bool:
+    try:
+        connect(address).close()
+    except OSError:
+        return False
+    return True

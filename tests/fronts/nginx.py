@@ -1,0 +1,83 @@
+"""nginx in front of an app: one that appends to what clients send, one that overwrites it, two in a row."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.servers import free_port, run_process
+
+CONFIG = """
+daemon off;
+master_process off;
+error_log stderr;
+pid {folder}/pid;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+
+    map $http_forwarded $add_forwarded {{
+        ""      "for=$remote_addr";
+        default "$http_forwarded, for=$remote_addr";
+    }}
+    server {{
+        listen {append};
+        location / {{
+            proxy_pass http://{upstream};
+            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+            proxy_set_header Forwarded $add_forwarded;
+            proxy_set_header X-Real-IP $remote_addr;
+        }}
+    }}
+    server {{
+        listen {overwrite};
+        location / {{
+            proxy_pass http://{upstream};
+            proxy_set_header X-Forwarded-For $remote_addr;
+            proxy_set_header Forwarded for=$remote_addr;
+            proxy_set_header X-Real-IP $remote_addr;
+        }}
+    }}
+    server {{
+        listen {outer};
+        location / {{
+            proxy_bind 127.0.0.5;
+            proxy_pass http://{append};
+            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+            proxy_set_header Forwarded $add_forwarded;
+        }}
+    }}
+}}
+"""
+
+
+class Nginx(NamedTuple):
+    """Where nginx listens: appending, overwriting, and the outer one of two that append."""
+
+    append: str
+    overwrite: str
+    outer: str
+
+
+@contextmanager
+def run_nginx(path: str, upstream: str) -> Iterator[Nginx]:
+    """Run nginx in front of a server.
+
+    :param path: where nginx lies.
+    :param upstream: where the server listens, as ``proxy_pass`` takes it after ``http://``.
+    """
+    with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
+        nginx = Nginx(*(f"127.0.0.1:{free_port()}" for _ in Nginx._fields))
+        config = Path(folder, "nginx.conf")
+        config.write_text(CONFIG.format(folder=folder, upstream=upstream, **nginx._asdict()))
+        command = [path, "-p", folder, "-c", str(config), "-e", "stderr"]
+        with run_process(command, nginx.outer, folder):
+            yield nginx
