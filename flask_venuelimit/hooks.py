@@ -7,6 +7,7 @@ request is over, what has to be given back is given back.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
@@ -52,7 +53,10 @@ class Hooks:
         if self._state.counting:
             visit = self._state.visit(asked)
             if visit.coverage.front:
-                visit.decide(visit.coverage.front)
+                try:
+                    visit.decide(visit.coverage.front)
+                except Refusal as refusal:
+                    return self._answer(refusal)
         return None
 
     def dispatch(self, *context: Any) -> ResponseReturnValue:
@@ -67,7 +71,21 @@ class Hooks:
         except Refusal as refusal:
             # one raised by hand, or that an app's handler will answer, counts as a refusal as well
             visit.refused(refusal)
-            raise
+            return self._answer(refusal, *context)
+
+    def _answer(self, refusal: Refusal, *context: Any) -> ResponseReturnValue:
+        """Let Flask find the handler, and nobody who stands in its way.
+
+        Flask-RESTX and its kin put a ``handle_user_exception`` of their own on the app. It knows no
+        handler for a code, and its catch-all would make a 500 of a refusal.
+
+        :raises Refusal: nobody stands there, and Flask is the next to see it.
+        """
+        app = self._state.app
+        if "handle_user_exception" not in vars(app):
+            raise refusal
+        flasks_own: Callable[..., ResponseReturnValue] = type(app).handle_user_exception
+        return flasks_own(app, *context, refusal)
 
     def refuse(self, refusal: Refusal) -> Response:
         """Answer a refusal that no handler of the app's own takes."""
