@@ -34,7 +34,7 @@ test  runs ruff, mypy and pytest; with arguments only pytest, which gets them
 """
 
 #: What pip cannot install, by its name in tests/parts.py: the package in Debian.
-PACKAGES = {"Chromium": "chromium", "nginx": "nginx"}
+PACKAGES = {"Chromium": "chromium", "nginx": "nginx", "curl": "curl"}
 
 
 def main(arguments: list[str]) -> int:
@@ -120,7 +120,7 @@ def works(python: str) -> bool:
 
 
 def fetch_parts() -> None:
-    """Get the browser and the nginx that tests use where they are missing and can be had.
+    """Get the browser, the nginx and the curl that tests use where they are missing and can be had.
 
     What cannot be had is no failure: the tests that need it skip and say how to get it.
     """

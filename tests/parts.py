@@ -1,4 +1,4 @@
-"""The parts some tests need beside Python: a store server, a browser, nginx. Where are they, and what if not?
+"""The parts some tests need beside Python: a store server, a browser, nginx, curl. Where are they, and what if not?
 
 ``python -m tests.parts`` prints what is there and what is not.
 """
@@ -91,7 +91,8 @@ BROWSER = Part(
     "install chromium, run 'playwright install chromium', or name one in $CHROMIUM",
 )
 NGINX = Part("nginx", find_nginx, "install nginx")
-PARTS = (SERVER, BROWSER, NGINX)
+CURL = Part("curl", lambda: shutil.which("curl"), "install curl")
+PARTS = (SERVER, BROWSER, NGINX, CURL)
 
 
 def main(arguments: list[str]) -> int:
