@@ -1,4 +1,4 @@
-"""The parts some tests need beside Python: a store server, a browser, nginx, curl. Where are they, and what if not?
+"""The parts some tests need beside Python: a store server, a browser, and so on. Where, and what if not?
 
 ``python -m tests.parts`` prints what is there and what is not.
 """
