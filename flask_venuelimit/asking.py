@@ -106,7 +106,10 @@ class Asker:
             return Subject(subject.kind, *parts)
         prefix = self.state.settings.ipv6_prefix
         # client_address() names an IPv6 client by its network, and that may come back here
-        address = normalise(str(subject.parts[0]).removesuffix(f"/{prefix}"), prefix)
+        text = str(subject.parts[0])
+        base = text.removesuffix(f"/{prefix}")
+        # ::1 lies in a network that begins with ::, which is nobody's address
+        address = text if base == "::" != text else normalise(base, prefix)
         if address is None:
             raise ValueError("subject= names an address of kind 'ip', but the text is no IP address")
         return Subject("ip", address)

@@ -274,3 +274,11 @@ def test_a_pair_given_by_hand_finds_the_same_bucket(app: Flask, limiter: VenueLi
     assert statuses(signed_in(app, "2001:db8:0:1201::9", participant_id="p"), "/", 1) == [200]
     assert limit.peek(subject=("p", spelling)).remaining == 0
     assert limit.peek(subject=("q", spelling)).remaining == 1
+
+
+@pytest.mark.parametrize("peer", [C, "2001:db8:0:1234::5", "::1", "[::1]:443", f"::ffff:{C}"])
+def test_what_client_address_says_names_the_bucket(app: Flask, limiter: VenueLimit, peer: str) -> None:
+    """What a log or a page shows of a client can be given back by hand, this machine's own address too."""
+    limit = limiter.limit("1/minute", name="it", key=by_ip)
+    app.add_url_rule("/", "home", limit(lambda: str(limiter.client_address())))
+    assert limit.peek(subject=caller(app, peer).get("/").text).remaining == 0
