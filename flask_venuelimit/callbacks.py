@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from importlib.util import find_spec
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any, TypeVar
 
 from flask import Flask
@@ -18,6 +18,7 @@ from .errors import ConfigurationError
 
 logger = logging.getLogger("flask_venuelimit")
 
+_EMPTY = object()
 _Callback = TypeVar("_Callback", bound=Callable[..., Any])
 
 
@@ -101,5 +102,13 @@ def alike(one: object, other: object) -> bool:
 
 
 def _origin(function: FunctionType) -> tuple[object, ...]:
-    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    cells = tuple(map(_held, function.__closure__ or ()))
     return function.__code__, function.__defaults__, function.__kwdefaults__, cells
+
+
+def _held(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # a name that the factory has not given a value yet
+        return _EMPTY

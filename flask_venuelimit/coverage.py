@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Any
 from urllib.parse import quote
 
@@ -50,7 +51,7 @@ class Coverage:
     def find(self, limit: Limit) -> Bucket | None:
         """This limit's bucket at this endpoint, if it covers it."""
         found = self.at_decorators.get(limit) or self.hidden.get(limit)
-        return found or next((each for each in self.front + self.ending if each.limit is limit), None)
+        return found or next((each for each in self.front + self.ending if each.limit == limit), None)
 
     def meet(self, application: Application) -> Bucket:
         """Name a limit that could not be seen before the request reached it."""
@@ -62,15 +63,22 @@ class Coverage:
 
     def bucket_of(self, limit: Limit) -> Bucket:
         """This limit's bucket for a call by hand: the one it has here, else one under its own name."""
-        name = limit.name or self.endpoint
-        return self.find(limit) or bucket(limit, name, limit.terms.cost, self.method, self.plans)
+        return self.find(limit) or self._own(limit, self.method)
 
     def buckets_of(self, limit: Limit, methods: Iterable[str]) -> list[Bucket]:
         """This limit's bucket for a call by hand, and where each method has its own, those of all of them."""
-        made = self.bucket_of(limit)
+        made = self.find(limit)
         if not limit.terms.per_method:
-            return [made]
+            return [made or self._own(limit, self.method)]
+        if made is None:
+            return [self._own(limit, method) for method in methods]
         return [bucket(limit, made.name, made.cost, method, self.plans) for method in methods]
+
+    def _own(self, limit: Limit, method: str) -> Bucket:
+        """The bucket of a limit that covers nothing here; one without a name shares it with no other."""
+        name = limit.name or f"{self.endpoint}\0{limit.number}"
+        made = bucket(limit, name, limit.terms.cost, method, self.plans)
+        return made if limit.name else made._replace(name=_unnamed(self.endpoint, 0))
 
 
 def cover(
@@ -104,7 +112,7 @@ def cover(
 
 def _outer(declared: Declarations, blueprints: Sequence[Any]) -> list[Application]:
     """What covers a view from further out: its blueprints' limits, the innermost first, then everywhere's."""
-    inner = [each for blueprint in blueprints for target, each in declared.blueprints if target is blueprint]
+    inner = [each for blueprint in blueprints for each in declared.blueprints.get(blueprint, ())]
     return [*inner, *declared.everywhere]
 
 
@@ -138,8 +146,16 @@ def _points(
 
 def _spared(declared: Declarations, view: Any, method: str, blueprints: Sequence[Any]) -> set[object]:
     """What a view is exempt from: limits, or the whole limiter."""
-    marked = {each for target in _chain(view, method) for each in getattr(target, EXEMPT, ())}
-    return marked | {what for target, what in declared.exempt_blueprints if target in blueprints}
+    chain = list(_chain(view, method))
+    marked = {each for target in chain for each in getattr(target, EXEMPT, ())}
+    named = {what for target, what in declared.exempt_views if any(_is(target, each) for each in chain)}
+    within = {what for each in blueprints for what in declared.exempt_blueprints.get(each, ())}
+    return marked | named | within
+
+
+def _is(one: object, other: object) -> bool:
+    """Whether two are the same; a bound method is made anew each time it is asked for."""
+    return one is other or (isinstance(one, MethodType) and one == other)
 
 
 def _blueprints(app: Flask, endpoint: str | None) -> list[Any]:
@@ -189,7 +205,9 @@ def _applications(stacks: Iterable[Stack]) -> Iterator[Application]:
 
 def _every_stack(view: Any) -> Iterator[Stack]:
     """Stacks over all methods of a view, so that a name does not depend on the method asked."""
-    for method in sorted(getattr(view, "methods", None) or {"GET"}):
+    # only a class's view is asked for its methods: what else has such an attribute may mean anything by it
+    of_a_class = getattr(view, "view_class", None) is not None
+    for method in sorted((of_a_class and view.methods) or {"GET"}):
         yield from _stacks(view, method)
 
 
@@ -217,24 +235,17 @@ def covers_method(limit: Limit, method: str) -> bool:
     return methods is None or method in methods or (method == "HEAD" and "GET" in methods)
 
 
-def idle(apps: Sequence[Flask], declared: Declarations) -> dict[Limit, list[Stack]]:
-    """The limits that cover nothing in any of ``apps`` and were never asked by hand.
-
-    :returns: each with the decorated functions that no route leads to; none where it was put on nothing.
-    """
-    lost: dict[Limit, list[Stack]] = {limit: [] for limit in declared.limits if not limit.used}
-    for stack in declared.stacks:
-        for application in stack.applications:
-            lost.get(application.limit, []).append(stack)
-    for application in _busy(apps, declared):
-        lost.pop(application.limit, None)
-    return lost
+def idle(apps: Iterable[Flask], declared: Declarations) -> list[Limit]:
+    """The limits that cover nothing in any of ``apps`` and were never asked."""
+    lost = dict.fromkeys(limit for limit in declared.limits if not limit.used)
+    for app in apps if lost else ():
+        for application in _busy(app, declared):
+            lost.pop(application.limit, None)
+    return list(lost)
 
 
-def _busy(apps: Sequence[Flask], declared: Declarations) -> Iterator[Application]:
-    """What covers something in one of ``apps``, or was called."""
-    for app in apps:
-        yield from _outer(declared, list(app.blueprints.values()))
-        for view in app.view_functions.values():
-            yield from _applications(_every_stack(view))
-    yield from _applications(stack for stack in declared.stacks if stack.used)
+def _busy(app: Flask, declared: Declarations) -> Iterator[Application]:
+    """What covers something in an app."""
+    yield from _outer(declared, list(app.blueprints.values()))
+    for view in app.view_functions.values():
+        yield from _applications(_every_stack(view))

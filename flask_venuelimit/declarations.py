@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from flask import Blueprint, session
 from flask.globals import request_ctx
 
+from .callbacks import alike
 from .errors import ConfigurationError
 from .keys import Stage
-from .limits import EXEMPT, Application, Limit, Runtime, Stack
-from .terms import Cost, Plan, Terms, check_cost
+from .limits import EXEMPT, Application, Limit, Runtime
+from .terms import Plan, Terms, check_cost
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,16 @@ def _from_session(*names: str) -> Any:
     held = getattr(context, "_session", None)
     if held is None:
         held = session
-    accessed = held.accessed
+    # an app's own kind of session may not say
+    accessed = getattr(held, "accessed", None)
     try:
         for name in names:
             # user 0 is somebody
             if (value := held.get(name)) not in (None, ""):
                 return value
     finally:
-        held.accessed = accessed
+        if getattr(held, "accessed", None) is not accessed:
+            held.accessed = bool(accessed)
     return None
 
 
@@ -78,7 +83,7 @@ def check_plans(plans: Mapping[str, Plan], declared: Declarations) -> None:
                 "changed in code alone. Take it out of the setting."
             )
         try:
-            for cost in declared.costs(limit):
+            for cost in (limit.terms.cost, *limit.costs):
                 check_cost(cost, () if callable(plan) else plan)
         except ConfigurationError as error:
             raise ConfigurationError(
@@ -96,10 +101,10 @@ class Declarations:
     limits: list[Limit] = field(default_factory=list)
     named: dict[str, Limit] = field(default_factory=dict)
     everywhere: list[Application] = field(default_factory=list)
-    blueprints: list[tuple[Blueprint, Application]] = field(default_factory=list)
-    exempt_blueprints: list[tuple[Blueprint, object]] = field(default_factory=list)
+    blueprints: WeakKeyDictionary[Blueprint, list[Application]] = field(default_factory=WeakKeyDictionary)
+    exempt_blueprints: WeakKeyDictionary[Blueprint, list[object]] = field(default_factory=WeakKeyDictionary)
+    exempt_views: list[tuple[object, object]] = field(default_factory=list)
     exempt_if: list[Callable[[], Any]] = field(default_factory=list)
-    stacks: list[Stack] = field(default_factory=list)
     loaders: dict[str, Loader] = field(
         default_factory=lambda: {
             "participant": Loader("participant", _participant, Stage.FRONT),
@@ -107,6 +112,7 @@ class Declarations:
         }
     )
     version: int = 0
+    numbers: Iterator[int] = field(default_factory=count)
 
     def stage_of(self, role: str) -> Stage:
         """When the callback for ``role`` can be asked."""
@@ -130,30 +136,40 @@ class Declarations:
                     "name; if a factory declares it, pass functions that live at module level."
                 )
             return known
-        limit = Limit(terms, runtime)
+        limit = Limit(terms, runtime, next(self.numbers))
         self.limits.append(limit)
         if terms.name:
             self.named[terms.name] = limit
         self.version += 1
         return limit
 
-    def costs(self, limit: Limit) -> Iterator[Cost]:
-        """What a request may cost of a limit: as it was declared, and wherever it was put."""
-        yield limit.terms.cost
-        of_blueprints = (application for _, application in self.blueprints)
-        of_views = (application for stack in self.stacks for application in stack.applications)
-        for application in (*self.everywhere, *of_blueprints, *of_views):
-            if application.limit is limit:
-                yield application.cost
-
     def attach(self, application: Application, blueprint: Blueprint | None) -> None:
         """Let a limit cover a blueprint, or every request where it is None. Twice is once."""
         if blueprint is None:
-            if application not in self.everywhere:
-                self.everywhere.append(application)
-        elif (blueprint, application) not in self.blueprints:
-            self.blueprints.append((blueprint, application))
+            self._unite(application)
+        here = self.everywhere if blueprint is None else self.blueprints.setdefault(blueprint, [])
+        limit, cost = application.limit, application.cost
+        if not any(known.limit == limit and alike(known.cost, cost) for known in here):
+            here.append(application)
+        limit.put_at(cost)
         self.version += 1
+
+    def _unite(self, application: Application) -> None:
+        """Let a limit without a name that covers everything be the equal one that does already.
+
+        The number of limits would grow with each app that a factory makes.
+        """
+        limit = application.limit
+        for known in self.everywhere:
+            same = known.limit.name is None and known.limit.terms.matches(limit.terms)
+            if same and known.limit != limit and alike(known.cost, application.cost):
+                self.limits.remove(limit)
+                limit.become(known.limit)
+
+    def excuse(self, predicate: Callable[[], Any]) -> None:
+        """Exempt requests for which ``predicate`` answers true; twice is once."""
+        if not any(alike(predicate, known) for known in self.exempt_if):
+            self.exempt_if.append(predicate)
 
     def spare(self, target: Any, what: object) -> None:
         """Exempt a view, a view class or a blueprint from ``what``: one limit, or a whole limiter.
@@ -161,12 +177,19 @@ class Declarations:
         :raises ConfigurationError: the target is none of these.
         """
         if isinstance(target, Blueprint):
-            self.exempt_blueprints.append((target, what))
+            self.exempt_blueprints.setdefault(target, []).append(what)
         elif callable(target):
-            # an attribute, so that functools.wraps carries it outwards
-            setattr(target, EXEMPT, (*getattr(target, EXEMPT, ()), what))
+            self._mark(target, what)
         else:
             raise ConfigurationError(
                 f"{target!r} cannot be exempt. Use a view function or class, or a blueprint."
             )
         self.version += 1
+
+    def _mark(self, view: Any, what: object) -> None:
+        try:
+            # an attribute, so that functools.wraps carries it outwards
+            setattr(view, EXEMPT, (*getattr(view, EXEMPT, ()), what))
+        except (AttributeError, TypeError):
+            # a bound method, or an object with slots, takes none
+            self.exempt_views.append((view, what))

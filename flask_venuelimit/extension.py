@@ -88,7 +88,7 @@ class VenueLimit:
             state.warn_of_no_storage()
 
         app.extensions[EXTENSION] = state
-        self._runtime.apps.append(app)
+        self._runtime.apps.add(app)
         Hooks(app, state).install(app)
 
     # -- declaring ------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class VenueLimit:
 
     def exempt_if(self, predicate: Loads) -> Loads:
         """Opt out every request for which ``predicate`` answers true; a decorator. Asked once a request."""
-        self._declared.exempt_if.append(accept("exempt_if", predicate))
+        self._declared.excuse(accept("exempt_if", predicate))
         return predicate
 
     # -- in a request ---------------------------------------------------------------------------

@@ -43,8 +43,6 @@ class Stack:
     applications: tuple[Application, ...]
     view: Callable[..., Any]
     wrapper: Callable[..., Any] | None = None
-    #: Whether a call has passed through, or a further decorator has taken its place.
-    used: bool = False
 
 
 class Runtime(Protocol):
@@ -82,10 +80,6 @@ class Runtime(Protocol):
         """Exempt a view or blueprint from one limit, or from all where ``what`` is None."""
         ...
 
-    def decorated(self, stack: Stack) -> None:
-        """Remember a decorated function, to warn where no request can ever reach it."""
-        ...
-
 
 class Limit:
     """A named policy with a key; made by :meth:`VenueLimit.limit`, never directly.
@@ -94,11 +88,28 @@ class Limit:
     up: a narrower one never replaces a wider one.
     """
 
-    def __init__(self, terms: Terms, runtime: Runtime) -> None:
+    def __init__(self, terms: Terms, runtime: Runtime, number: int = 0) -> None:
         self.terms = terms
+        #: Tells its counters from those of other limits without a name.
+        self.number = number
         self._runtime = runtime
-        #: Whether it has been asked by hand.
+        #: Whether it has been asked, by hand or by a call of what it decorates.
         self.used = False
+        #: What the functions are called that it decorates. They are not kept: an app may come and go.
+        self.decorates: dict[str, None] = {}
+        #: The fixed costs at which it was put anywhere.
+        self.costs: set[int] = set()
+        self._self = object()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Limit) and self._self is other._self
+
+    def __hash__(self) -> int:
+        return hash(self._self)
+
+    def become(self, other: Limit) -> None:
+        """Be the same limit as an equal one from now on."""
+        self._self, self.number = other._self, other.number
 
     @property
     def name(self) -> str | None:
@@ -145,12 +156,17 @@ class Limit:
         if isinstance(inner, Stack) and inner.wrapper is view:
             applications += inner.applications
             view = inner.view
-            inner.used = True
         stack = Stack(applications, view)
         stack.wrapper = _wrap(view, stack, self._runtime)
         setattr(stack.wrapper, STACK, stack)
-        self._runtime.decorated(stack)
+        self.decorates[getattr(view, "__qualname__", type(view).__qualname__)] = None
+        self.put_at(cost)
         return stack.wrapper
+
+    def put_at(self, cost: Cost) -> None:
+        """Remember at which cost it covers something."""
+        if isinstance(cost, int):
+            self.costs.add(cost)
 
     def everywhere(self, *, cost: Cost | None = None) -> Limit:
         """Cover every request of the app, 404s and 405s included."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakSet
 
 from flask import Blueprint, Flask, current_app, has_app_context, has_request_context
 from flask.globals import request_ctx
@@ -26,12 +27,13 @@ class Runtime:
     def __init__(self, owner: object, declared: Declarations) -> None:
         self._owner = owner
         self._declared = declared
-        self.apps: list[Flask] = []
+        # whoever makes an app for each test does not keep them all
+        self.apps: WeakSet[Flask] = WeakSet()
         self._strangers: set[str] = set()
 
     def state(self) -> AppState | None:
         """What the app at hand keeps for us: the current app, or without a context the only one."""
-        app = current_app if has_app_context() else self.apps[0] if len(self.apps) == 1 else None
+        app = current_app if has_app_context() else self._only_app()
         state = None if app is None else state_of(app)
         return state if state is not None and state.owner is self._owner else None
 
@@ -47,10 +49,6 @@ class Runtime:
     def spare(self, target: Any, what: Limit | None) -> None:
         """Exempt a view or blueprint from one limit, or from all where ``what`` is None."""
         self._declared.spare(target, what or self._owner)
-
-    def decorated(self, stack: Stack) -> None:
-        """Remember a decorated function, to warn where no request can ever reach it."""
-        self._declared.stacks.append(stack)
 
     def refusal(self, limit: Limit, decision: Decision) -> Exception | None:
         """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""
@@ -68,7 +66,8 @@ class Runtime:
 
         :raises RateLimited: one of them refuses.
         """
-        stack.used = True
+        for application in stack.applications:
+            application.limit.used = True
         state = self.state()
         if state is None:
             self._strange(f"the limits on {getattr(stack.view, '__qualname__', stack.view)!r} admit")
@@ -116,6 +115,10 @@ class Runtime:
         whose = state.subject_by_hand(limit, visit, subject)
         made = visit.coverage.buckets_of(limit, state.methods())
         state.storage.reset(sorted({key for each in made for key in keys(visit.who, each, whose)}))
+
+    def _only_app(self) -> Flask | None:
+        apps = list(self.apps)
+        return apps[0] if len(apps) == 1 else None
 
     def _visit_of(self, state: AppState) -> Visit:
         return state.visit(current_request()) if _asks(state) else state.detached_visit()

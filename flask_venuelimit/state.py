@@ -7,7 +7,7 @@ with the first one's settings.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from flask import Flask, Request, request
@@ -51,7 +51,7 @@ class AppState:
         self,
         app: Flask,
         owner: object,
-        apps: Sequence[Flask],
+        apps: Iterable[Flask],
         declared: Declarations,
         settings: Settings,
         storage: Storage,
@@ -132,10 +132,10 @@ class AppState:
 
     def _warn_of_idle_limits(self) -> None:
         """Say which limits cover nothing: their decorator may stand above ``@app.route``."""
-        for limit, stacks in idle(self.apps, self.declared).items():
+        for limit in idle(self.apps, self.declared):
             where = "put it on a view or a blueprint, or call everywhere(), unless it is asked by hand later"
-            if stacks:
-                names = ", ".join(repr(getattr(stack.view, "__qualname__", stack.view)) for stack in stacks)
+            if limit.decorates:
+                names = ", ".join(map(repr, limit.decorates))
                 where = f"it decorates {names}, but no route leads there; put it below @app.route"
             self.warn_once(("idle", limit), f"the limit {limit.name or limit!r} covers nothing: {where}.")
 

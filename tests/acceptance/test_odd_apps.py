@@ -1,11 +1,18 @@
-"""Apps as they are found: contexts inside contexts, views of every sort, factories that run again and again."""
+"""Apps as they are found: contexts inside contexts, views of every sort, factories that run for each test."""
 
 from __future__ import annotations
 
-from flask import Flask
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Blueprint, Flask
+from flask.sessions import SessionInterface, SessionMixin
 
 from flask_venuelimit import FixedWindow, Limit, MemoryStorage, VenueLimit, by_ip
-from tests.acceptance.callers import C, caller, left, statuses
+from tests.acceptance.callers import C, caller, items, left, message, statuses
 
 
 def venue(limiter: VenueLimit, name: str = "venue") -> Flask:
@@ -69,3 +76,161 @@ def test_a_context_that_is_only_pushed_is_no_first_request(app: Flask, warnings:
     statuses(caller(app), "/", 2)
     assert len(warnings) == 1
     assert repr(forgotten.name) in warnings[0]
+
+
+# -- factories -----------------------------------------------------------------------------------
+
+
+def _factory(limiter: VenueLimit) -> Flask:
+    """An app as factories make it: all that it declares it declares again each time."""
+    app, bp = venue(limiter), Blueprint("quiz", __name__)
+    limiter.limit(FixedWindow(9, 60), key=by_ip).everywhere()
+    limiter.exempt_if(lambda: False)
+    bp.add_url_rule("/quiz", "play", limiter.limit("5/minute", name="quiz", key=by_ip)(lambda: "ok"))
+    limiter.limit("7/minute", key=by_ip)(bp)
+    app.add_url_rule("/", "home", lambda: "ok")
+    app.register_blueprint(bp)
+    return app
+
+
+def test_a_limit_without_a_name_is_everywhere_once_however_often_a_factory_runs() -> None:
+    """The fifth app a factory makes has the limits of the first."""
+    limiter = VenueLimit()
+    apps = [_factory(limiter) for _ in range(5)]
+    seen = [list(items(caller(app).get(path), "RateLimit")) for app in apps for path in ("/", "/quiz")]
+    assert seen == [["home"], ["quiz", "quiz.play", "quiz.play#2"]] * 5
+
+
+def test_who_is_exempt_from_a_limit_that_a_factory_declares_is_exempt_in_each_app() -> None:
+    """It makes no difference which run of the factory the limit at hand comes from."""
+    limiter, seen = VenueLimit(), []
+    for _ in range(3):
+        app = venue(limiter)
+        limit = limiter.limit(FixedWindow(1, 60), key=by_ip)
+        limit.everywhere()
+        app.add_url_rule("/", "home", limit.exempt(lambda: "ok"))
+        app.add_url_rule("/limited", "limited", lambda: "ok")
+        seen.append((statuses(caller(app), "/", 2), statuses(caller(app), "/limited", 2)))
+    assert seen == [([200, 200], [200, 429])] * 3
+
+
+def test_a_predicate_that_a_factory_declares_again_is_asked_once() -> None:
+    """``exempt_if`` in a factory is one predicate, and each request asks it once."""
+    limiter, asked = VenueLimit(), list[int]()
+    apps = [venue(limiter) for _ in range(3)]
+    for app in apps:
+        limiter.exempt_if(lambda: asked.append(1))
+        app.add_url_rule("/", "home", limiter.limit("5/minute", key=by_ip)(lambda: "ok"))
+    statuses(caller(apps[0]), "/", 1)
+    assert asked == [1]
+
+
+def test_an_app_that_is_gone_is_gone() -> None:
+    """A limiter that lives in a module keeps none of the apps that tests made, nor their views."""
+    limiter = VenueLimit()
+    apps = [_factory(limiter) for _ in range(3)]
+    for app in apps:
+        statuses(caller(app), "/quiz", 1)
+    kept: list[weakref.ref[Any]] = [weakref.ref(app) for app in apps[:2]]
+    kept += [weakref.ref(app.view_functions["quiz.play"]) for app in apps[:2]]
+    del apps[:2], app
+    gc.collect()
+    assert [ref() for ref in kept] == [None] * 4
+    assert limiter.limit("3/minute", name="by hand").hit().remaining == 2
+
+
+def test_a_key_that_is_not_ready_when_it_is_declared_again_is_told_as_different() -> None:
+    """A key that leans on what a factory defines later is no crash, but a declaration that differs."""
+    limiter = VenueLimit()
+
+    def create() -> None:
+        limiter.limit("5/minute", name="it", key=lambda: later)
+        later = "somebody"
+
+    create()
+    assert "declared twice, and differently" in message(create)
+
+
+# -- views and sessions of every sort ------------------------------------------------------------
+
+
+class Desk:
+    """Views as methods of an object, and an object as a view."""
+
+    __slots__ = ()
+
+    def index(self) -> str:
+        return "ok"
+
+    def methods(self) -> list[str]:
+        return []
+
+    def __call__(self) -> str:
+        return "ok"
+
+
+@pytest.mark.parametrize("make", [lambda desk: desk.index, lambda desk: desk])
+def test_a_view_that_takes_no_attributes_can_be_exempt(
+    app: Flask, limiter: VenueLimit, make: Callable[[Desk], Any]
+) -> None:
+    """A bound method and an object with slots are views like others, and another one is not exempt."""
+    limiter.limit(FixedWindow(1, 60), name="it", key=by_ip).everywhere()
+    desk, other = Desk(), Desk()
+    limiter.exempt(make(desk))
+    app.add_url_rule("/", "home", make(desk), methods=["GET"])
+    app.add_url_rule("/other", "other", make(other), methods=["GET"])
+    assert statuses(caller(app), "/", 3) + statuses(caller(app), "/other", 2) == [200, 200, 200, 200, 429]
+
+
+def test_a_view_may_have_methods_of_another_sort(app: Flask, limiter: VenueLimit) -> None:
+    """An object that serves RPC and has ``methods()`` is no class-based view, and is limited all the same."""
+    limiter.limit(FixedWindow(1, 60), name="it", key=by_ip).everywhere()
+    app.add_url_rule("/", "home", Desk(), methods=["GET"])
+    assert statuses(caller(app), "/", 2) == [200, 429]
+
+
+class Plain(dict[str, Any]):
+    """A session that does not say whether it was read."""
+
+
+class Fixed(Plain, SessionMixin):
+    """A session that always says the same."""
+
+    @property
+    def accessed(self) -> bool:  # type: ignore[override]
+        return False
+
+
+@pytest.mark.parametrize("kind", [Plain, Fixed])
+def test_a_session_of_the_app_s_own_kind_names_people(
+    app: Flask, limiter: VenueLimit, warnings: list[str], kind: type[Plain]
+) -> None:
+    """A server-side session need not keep count of being read to tell who the participant is."""
+
+    class Sessions(SessionInterface):
+        def open_session(self, app: Flask, request: Any) -> Any:
+            return kind(participant_id=request.args["who"])
+
+        def save_session(self, *_: Any) -> None:
+            """Nothing is kept."""
+
+    app.session_interface = Sessions()
+    app.add_url_rule("/", "home", limiter.limit("1/minute", name="it")(lambda: "ok"))
+    assert [statuses(caller(app), f"/?who={who}", 2) for who in "ab"] == [[200, 429]] * 2
+    assert warnings == []
+
+
+# -- by hand -------------------------------------------------------------------------------------
+
+
+def test_limits_without_a_name_share_no_bucket_by_hand(app: Flask, limiter: VenueLimit) -> None:
+    """Three limits without a name are three counts: the view's own, and two that are asked in it."""
+    one, two = limiter.limit("5/minute", key=by_ip), limiter.limit("50/minute", key=by_ip)
+
+    @app.get("/")
+    @limiter.limit("9/minute", key=by_ip)
+    def home() -> list[int]:
+        return [one.hit().remaining, two.hit().remaining, limiter.decisions[0].remaining]
+
+    assert [caller(app).get("/").json for _ in range(2)] == [[4, 49, 8], [3, 48, 7]]
+    assert [limit.hit().remaining for limit in (one, two, one)] == [4, 49, 3]
