@@ -91,7 +91,12 @@ def browser() -> Iterator[Browser]:
             headless=True,
             # Chromium refuses to put root into its sandbox.
             chromium_sandbox=os.geteuid() != 0,
-            args=["--no-first-run", *(f"--disable-{part}" for part in quiet)],
+            args=[
+                "--no-first-run",
+                # sites of any name, all on this machine: plain HTTP from elsewhere is no secure context
+                "--host-resolver-rules=MAP *.example 127.0.0.1",
+                *(f"--disable-{part}" for part in quiet),
+            ],
         )
         yield browser
         browser.close()

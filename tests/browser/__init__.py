@@ -1,0 +1,1 @@
+"""A real Chromium against real servers."""
