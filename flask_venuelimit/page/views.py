@@ -57,7 +57,7 @@ def concerns(path: str, settings: Settings) -> bool:
     """
     if path.startswith(settings.page_path):
         rest = path[len(settings.page_path) :]
-        return not rest or rest.removeprefix("/static/") in _ASSETS
+        return not rest or (rest.startswith("/static/") and rest.removeprefix("/static/") in _ASSETS)
     return path == _ROBOTS and settings.robots_txt
 
 
@@ -115,7 +115,7 @@ def _robots(request: Request, settings: Settings) -> BaseResponse:
 
 def _page(request: Request, settings: Settings) -> BaseResponse:
     """Visited plainly or when the wait is over: 200. While it lasts: 429, so that scripts end in one."""
-    ticket = token.read(settings.salt, request.args.get(_TOKEN))
+    ticket = token.read(settings.salt, _sent_token(request))
     if ticket is None:
         return _show(View(page_url(request, settings), _language(request)), 200)
     wait = ticket.wait()
@@ -123,6 +123,14 @@ def _page(request: Request, settings: Settings) -> BaseResponse:
     if wait:
         response.headers["Retry-After"] = str(wait)
     return response
+
+
+def _sent_token(request: Request) -> str | None:
+    try:
+        return request.args.get(_TOKEN)
+    except UnicodeDecodeError:
+        # werkzeug reads a query strictly, and a server may pass on bytes that are no UTF-8 (PEP 3333)
+        return None
 
 
 def _view(request: Request, settings: Settings, ticket: Ticket, wait: int | None, status: int) -> View:

@@ -10,8 +10,8 @@ import pytest
 from flask import Flask
 from werkzeug.routing import Rule
 
-from flask_venuelimit import FixedWindow, Subject, VenueLimit, by_ip
-from tests.acceptance.callers import caller, left, statuses, whose_bucket
+from flask_venuelimit import FixedWindow, Limit, Subject, VenueLimit, by_ip
+from tests.acceptance.callers import CHROME_PAGE, Refused, caller, left, statuses, whose_bucket
 
 
 class Enumerated(str, enum.Enum):
@@ -125,3 +125,37 @@ def test_a_limit_may_name_a_method_of_its_own(app: Flask, limiter: VenueLimit) -
     app.view_functions["home"] = lambda: "ok"
     assert statuses(caller(app), "/", 2, method="BAN") == [200, 200]
     assert statuses(caller(app), "/", 2, method="PURGE") == [200, 429]
+
+
+# -- the limit page ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["t=\xff\xfe", "t=\xed\xa0\x80", "\xff", "t=%ff&t=%00", "t=" + "." * 9_000])
+def test_no_query_breaks_the_page(app: Flask, closed: Limit, query: str) -> None:
+    """A token of bytes that are no text, as a server may pass them on, gives the plain page."""
+    answer = caller(app).get("/too-many-requests", environ_overrides={"QUERY_STRING": query})
+    assert (answer.status_code, answer.headers["X-Robots-Tag"]) == (200, "noindex, nofollow")
+
+
+@pytest.mark.parametrize(
+    "path", ["page.css", "/page.css", "/", "/static", "/static/", "x", "/static/page.css/"]
+)
+def test_a_path_that_looks_like_the_page_s_is_the_app_s(app: Flask, closed: Limit, path: str) -> None:
+    """Only the page and its assets are exempt, not what begins and ends like them."""
+    app.add_url_rule("/<path:any>", "any", lambda any: "mine")
+    assert statuses(caller(app), f"/too-many-requests{path}", 2) == [200, 429]
+
+
+@pytest.mark.parametrize(
+    "value", ["\xff\xfe", "text/html;q=nan, */*;q=-1", "," * 5_000, 'a/b;c="' + "\\\\" * 5_000]
+)
+@pytest.mark.parametrize(
+    "field",
+    ["Accept", "Accept-Language", "Authorization", "Cookie", "Sec-Fetch-Mode", "Purpose", "Forwarded"],
+)
+def test_no_header_breaks_a_refusal(app: Flask, refused: Refused, field: str, value: str) -> None:
+    """Whatever a header field holds, the second request is refused, and by 429 or the way to the page."""
+    answer = refused(**{"Accept": CHROME_PAGE, field.replace("-", "_"): value})
+    assert answer.status_code in (303, 429)
+    if answer.status_code == 303:
+        assert caller(app).get(answer.headers["Location"], headers={field: value}).status_code == 429
