@@ -43,7 +43,7 @@ def elements(header: str) -> Iterator[str]:
         elif char == "," and not quoted:
             yield _for(header[position + 1 : end])
             end = position
-    yield "" if quoted else _for(header[:end])
+    yield _for(header[:end])
 
 
 def _escaped(header: str, position: int) -> bool:
