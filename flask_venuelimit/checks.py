@@ -167,7 +167,9 @@ def ipv6_prefix(name: str, value: object) -> int:
 def page_path(name: str, value: object) -> str:
     """Read a path of the app."""
     text = str(value)
-    if not text.startswith("/") or text.startswith("//") or len(text) < 2 or set(text) & set("<>?#\\ "):
+    # a browser takes dot segments away, and would never arrive
+    usable = text.isprintable() and not set(text) & set("<>?#\\ ") and not {".", ".."} & set(text.split("/"))
+    if not text.startswith("/") or text.startswith("//") or len(text) < 2 or not usable:
         raise ConfigurationError(
             f"{name} is {value!r}. Use a path of this app that starts with one slash, such as "
             "/too-many-requests."

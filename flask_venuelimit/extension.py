@@ -87,9 +87,9 @@ class VenueLimit:
         if not storage.counts:
             state.warn_of_no_storage()
 
+        Hooks(app, state).install(app)
         app.extensions[EXTENSION] = state
         self._runtime.apps.add(app)
-        Hooks(app, state).install(app)
 
     # -- declaring ------------------------------------------------------------------------------
 

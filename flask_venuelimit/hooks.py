@@ -36,12 +36,13 @@ class Hooks:
         First before every other hook, whenever those are registered; last after them; and once more right
         before the view, where no public hook stands.
         """
-        app.before_request_funcs.setdefault(None, []).insert(0, self.enter)
-        app.after_request_funcs.setdefault(None, []).insert(0, self.leave)
-        app.teardown_request(self.settle)
-        app.dispatch_request = self.dispatch  # type: ignore[method-assign]
+        # these ask Flask, which refuses once the app has served: then nothing has been done
         app.register_blueprint(page_views.blueprint(self._state.settings))
         register_handler(app, self.refuse)
+        app.teardown_request(self.settle)
+        app.before_request_funcs.setdefault(None, []).insert(0, self.enter)
+        app.after_request_funcs.setdefault(None, []).insert(0, self.leave)
+        app.dispatch_request = self.dispatch  # type: ignore[method-assign]
 
     def enter(self) -> ResponseReturnValue | None:
         """Show the limit page, or decide what can be known before anything of the app has run."""

@@ -151,6 +151,32 @@ def test_a_key_that_is_not_ready_when_it_is_declared_again_is_told_as_different(
     assert "declared twice, and differently" in message(create)
 
 
+def _that_has_served() -> Flask:
+    app = Flask("late", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "ok")
+    statuses(caller(app), "/", 1)
+    return app
+
+
+def _with_a_blueprint_of_the_name() -> Flask:
+    app = Flask("taken", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "ok")
+    app.register_blueprint(Blueprint("venuelimit", __name__))
+    return app
+
+
+@pytest.mark.parametrize("make", [_that_has_served, _with_a_blueprint_of_the_name])
+def test_an_app_that_cannot_be_given_a_limiter_stays_as_it_was(make: Callable[[], Flask]) -> None:
+    """Where Flask refuses what init_app asks for, no half of a limiter is left on the app."""
+    app, limiter = make(), VenueLimit(storage=MemoryStorage())
+    app.secret_key = "s"
+    limit = limiter.limit(FixedWindow(0, 60), name="it", key=by_ip).everywhere()
+    with pytest.raises((AssertionError, ValueError), match=r"setup method|already registered"):
+        limiter.init_app(app)
+    assert statuses(caller(app), "/", 2) == [200, 200]
+    assert limit.hit().allowed
+
+
 # -- views and sessions of every sort ------------------------------------------------------------
 
 

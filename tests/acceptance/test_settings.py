@@ -61,6 +61,8 @@ def refused(**settings: Any) -> str:
         ("PAGE_PATH", "/", PATH),
         ("PAGE_PATH", "/a?b", PATH),
         ("PAGE_PATH", "/<name>", PATH),
+        ("PAGE_PATH", "/a/../page", PATH),
+        ("PAGE_PATH", "/page\n", PATH),
         ("PAGE_MODE", "popup", MODE),
         ("PAGE_MODE", True, MODE),
         ("RETRY_JITTER", -0.1, JITTER),
