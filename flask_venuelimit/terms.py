@@ -81,7 +81,10 @@ def as_plan(value: object) -> Plan:
 
     :raises ValueError: it is none of them.
     """
-    return accept("a policy", value) if callable(value) else as_policies(value)
+    # a class can be called, but stands here only where somebody forgot to
+    if callable(value) and not isinstance(value, type):
+        return accept("a policy", value)
+    return as_policies(value)
 
 
 def check_name(name: object) -> None:

@@ -204,6 +204,15 @@ def test_an_equal_function_declares_the_same_limit(app: Flask, limiter: VenueLim
     assert declare() is declare()
 
 
+@pytest.mark.parametrize("policy", [SlidingWindow, TokenBucket, str, 5, object(), b"5/minute"])
+def test_what_is_neither_function_nor_policy_is_an_error(limiter: VenueLimit, policy: Any) -> None:
+    """A class that was not called, above all, is told of where it is declared."""
+    for terms in ({"policy": policy}, {"policy": "5/minute", "per_address": policy}):
+        with pytest.raises(ValueError) as caught:
+            limiter.limit(**terms)
+        assert repr(policy) in str(caught.value)
+
+
 # -- what cannot be told -------------------------------------------------------------------------
 
 NONSENSE = [
