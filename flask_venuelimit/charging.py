@@ -47,6 +47,12 @@ class Entry(NamedTuple):
         return None if receipt is None or self.by_hand else receipt.slots()
 
     @property
+    def counted(self) -> Receipt | None:
+        """What may be given back when the request ends; slots are given back with its body."""
+        receipt = self.decision.receipt
+        return None if receipt is None else receipt.without_slots()
+
+    @property
     def refundable(self) -> bool:
         """Whether there is a charge that the end of the request may give back."""
         receipt = self.decision.receipt

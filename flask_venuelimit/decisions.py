@@ -102,9 +102,25 @@ class Receipt:
         pairs = zip(self.charge.cells, self.records, strict=True)
         held = [(cell, record) for cell, record in pairs if cell.policy.held]
         cells, records = zip(*held, strict=True)
-        receipt = Receipt(self.charge._replace(cells=cells), records, True)
-        receipt.local = self.local
-        return receipt
+        return self._part(cells, records)
+
+    def without_slots(self) -> Receipt | None:
+        """What this charge has counted besides its slots, None if nothing; redeemed with it, as one."""
+        pairs = zip(self.charge.cells, self.records, strict=True)
+        counted = [(cell, record) for cell, record in pairs if not cell.policy.held]
+        if len(counted) == len(self.records):
+            return self
+        if not counted:
+            return None
+        cells, records = zip(*counted, strict=True)
+        part = self._part(cells, records)
+        part._redeemable = self._redeemable
+        return part
+
+    def _part(self, cells: tuple[Cell, ...], records: tuple[Record, ...]) -> Receipt:
+        part = Receipt(self.charge._replace(cells=cells), records, self.charged)
+        part.local = self.local
+        return part
 
     def redeem(self) -> bool:
         """Claim the right to give this charge back: True once, for one caller, if it was charged."""
@@ -179,6 +195,8 @@ def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) 
     record = receipt.records[tightest]
     policy = receipt.charge.cells[tightest].policy
     wait = record.wait
+    # each policy is waited for, also where another one speaks for the limit
+    delay = max([each.delay for each in receipt.records]) if receipt.allowed else 0
     return Decision(
         name,
         receipt.allowed,
@@ -187,7 +205,7 @@ def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) 
         record.remaining,
         None if wait is None else wait / _MICROSECONDS,
         record.reset / _MICROSECONDS,
-        record.delay / _MICROSECONDS,
+        delay / _MICROSECONDS,
         subject,
         shadow,
         receipt,

@@ -22,6 +22,7 @@ class Held:
     :param body: the body itself.
     :param receipts: the slots.
     :param clock: reads seconds.
+    :param since: when the slots were taken, by that clock: a view may have used up most of a lease.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Held:
         storage: PerProcess,
         receipts: list[Receipt],
         clock: Callable[[], float],
+        since: float,
     ) -> None:
         self._body = body
         self._chunks: Iterator[Any] | None = None
@@ -37,7 +39,7 @@ class Held:
         self._receipts = receipts
         self._clock = clock
         self._every = min(_lease(receipt) for receipt in receipts) / _RENEWALS
-        self._renewed = clock()
+        self._renewed = since
 
     def __iter__(self) -> Held:
         return self

@@ -56,6 +56,8 @@ class Visit:
         #: Slots to give back at teardown; None until the response tells whether its body keeps them.
         self._slots: list[Receipt] | None = None
         self._decided: set[Limit] = set()
+        #: No slot was taken earlier than this.
+        self._began = state.clock()
 
     # -- deciding -------------------------------------------------------------------------------
 
@@ -170,8 +172,10 @@ class Visit:
     def _hold_slots(self, response: Response) -> None:
         """Give slots back at teardown, or with the body where that is streamed after it."""
         self._slots = self._held()
-        if self._slots and not response.is_sequence:
-            response.response = Held(response.response, self.state.storage, self._slots, self.state.clock)
+        if self._slots and not _plain(response):
+            response.response = Held(
+                response.response, self.state.storage, self._slots, self.state.clock, self._began
+            )
             self._slots = []
 
     def _held(self) -> list[Receipt]:
@@ -200,8 +204,7 @@ class Visit:
             self.marked = False
             self._returned = self._judge(Response(status=500))
         slots = self._held() if self._slots is None else self._slots
-        charged = [entry.decision.receipt for entry in self._returned]
-        back = [receipt for receipt in (*charged, *slots) if receipt is not None]
+        back = [each for entry in self._returned if (each := entry.counted) is not None] + slots
         if back:
             self.state.storage.refund(back)
 
@@ -224,6 +227,18 @@ class Visit:
             return False
         app = self.state.app
         return is_true(app, what, call_or_log(app, what, refund_if, response, instead=False))
+
+
+def _plain(response: Response) -> bool:
+    """Whether the body is a plain sequence, made one where it is an error's.
+
+    Flask makes a response of an HTTPException by running it, so that the body comes as an iterator, which
+    would hold the slots until somebody reads it.
+    """
+    known = "Content-Length" in response.headers and not response.direct_passthrough
+    if known and response.status_code >= 400:
+        response.make_sequence()
+    return response.is_sequence
 
 
 def _holds(decisions: Sequence[Decision], decision: Decision) -> bool:
