@@ -7,7 +7,6 @@ charge says which. A failure is told once, when it begins, and once more when it
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -59,7 +58,6 @@ class Guarded:
         self._failing = False
         #: The counters that could not be read, each of which is told of once.
         self._told: set[str] = set()
-        self._lock = threading.Lock()
 
     def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Charge; None stands for each charge that nobody counted."""
@@ -88,8 +86,9 @@ class Guarded:
 
         One whose outcome is unknown is not tried again: it must never be given twice.
         """
-        self._forget(cell.key for receipt in receipts for cell in receipt.charge.cells)
         self._split(receipts, self._local.refund, self.storage.refund)
+        # afterwards: until then the store may have refused somebody, who is remembered
+        self._forget(cell.key for receipt in receipts for cell in receipt.charge.cells)
 
     def renew(self, receipts: Sequence[Receipt]) -> None:
         """Renew the slots that ``receipts`` hold."""
@@ -97,9 +96,9 @@ class Guarded:
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
-        self._forget(keys)
         self._local.reset(keys)
         self._attempt(self.storage.reset, keys)
+        self._forget(keys)
 
     def _forget(self, keys: Iterable[str]) -> None:
         if self._remembered is not None:
@@ -130,21 +129,23 @@ class Guarded:
     def _attempt(self, call: Callable[[_A], _T], argument: _A) -> _T | None:
         """Call the store; None where it fails, or is known to."""
         breaker = self.breaker
-        if not breaker.admits():
-            self._failed(breaker.error)
+        ticket = breaker.admit()
+        if ticket is None:
+            self._failed()
             return None
         try:
             answer = call(argument)
         except self.storage.failures as error:
-            breaker.failed(error)
-            self._failed(error)
+            breaker.failed(ticket, error)
+            self._failed()
+            _drop_frames(error)
             return None
         except BaseException:
-            breaker.abandoned()
+            breaker.abandoned(ticket)
             raise
         if breaker.open or self._failing:
-            breaker.answered()
-            self._recovered()
+            breaker.answered(ticket)
+            self._answered()
         return answer
 
     def _instead(
@@ -201,29 +202,48 @@ class Guarded:
                 error,
             )
 
-    def _failed(self, error: Exception | None) -> None:
+    def _failed(self) -> None:
         """Tell, once, that the store fails."""
-        if self._failing or error is None:
-            return
-        with self._lock:
-            if self._failing:
-                return
-            self._failing = True
-        logger.error(
-            "the storage does not answer (%s: %s); limits do what on_error says until it does",
-            type(error).__name__,
-            error,
-        )
-        self._on_failure(error)
+        error = None if self._failing else self._begin_failing()
+        if error is not None:
+            logger.error(
+                "the storage does not answer (%s: %s); limits do what on_error says until it does",
+                type(error).__name__,
+                error,
+            )
+            _tell(self._on_failure, error)
 
-    def _recovered(self) -> None:
+    def _begin_failing(self) -> Exception | None:
+        """Note that the store fails, if nobody has; gives what it failed with."""
+        with self.breaker.lock:
+            error = None if self._failing else self.breaker.error
+            self._failing = self._failing or error is not None
+            return error
+
+    def _answered(self) -> None:
         """Tell, once, that the store answers again."""
-        with self._lock:
-            if not self._failing:
+        with self.breaker.lock:
+            if self.breaker.open or not self._failing:
                 return
             self._failing = False
         logger.warning("the storage answers again; limits count")
-        self._on_recovery()
+        _tell(self._on_recovery)
+
+
+def _tell(listener: Callable[..., None], *said: object) -> None:
+    """Tell the app; a receiver of its own that raises must not fail the request that happened to notice."""
+    try:
+        listener(*said)
+    except Exception:
+        logger.exception("a receiver of storage_failed or storage_recovered raised")
+
+
+def _drop_frames(error: BaseException) -> None:
+    """Let go of the frames, and so of the request, that an error would keep alive as long as it is kept."""
+    chain: BaseException | None = error
+    while chain is not None and chain.__traceback__ is not None:
+        chain.__traceback__ = None
+        chain = chain.__cause__ or chain.__context__
 
 
 def _deny(charges: Iterable[Charge]) -> bool:

@@ -34,7 +34,8 @@ class Remembered:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
-        self._lock = threading.Lock()
+        # entered again where a collected body gives its slots back in the middle of it
+        self._lock = threading.RLock()
         _memories.add(self)
 
     def __len__(self) -> int:
@@ -50,9 +51,9 @@ class Remembered:
         return [receipt for receipt in found if receipt is not None]
 
     def note(self, receipts: Iterable[Receipt | None]) -> None:
-        """Remember those of these that refuse."""
+        """Remember those of these that the store refuses."""
         for receipt in receipts:
-            if receipt is not None and receipt.records and not receipt.allowed and _lasting(receipt.charge):
+            if receipt is not None and not receipt.allowed and _from_store(receipt):
                 self._remember(receipt)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -69,9 +70,11 @@ class Remembered:
         index = receipt.tightest()
         wait, now = receipt.records[index].wait, self._now()
         until = now + (LONGEST if wait is None else min(wait, LONGEST))
+        key = receipt.charge.cells[index].key
         with self._lock:
-            self._refusals[receipt.charge.cells[index].key] = _Refusal(receipt, now, until)
-            self._refusals.move_to_end(receipt.charge.cells[index].key)
+            # put in anew, so that the oldest stand first
+            self._refusals.pop(key, None)
+            self._refusals[key] = _Refusal(receipt, now, until)
             while len(self._refusals) > MOST:
                 self._refusals.popitem(last=False)
 
@@ -92,11 +95,16 @@ _memories: WeakSet[Remembered] = WeakSet()
 def _after_fork() -> None:
     # a thread that the child does not have may have held the lock
     for memory in _memories:
-        memory._lock = threading.Lock()
+        memory._lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _from_store(receipt: Receipt) -> bool:
+    """Whether a refusal is the store's, and lasts: what this process counts in its place costs no call."""
+    return bool(receipt.records) and not receipt.local and _lasting(receipt.charge)
 
 
 def _lasting(charge: Charge) -> bool:
