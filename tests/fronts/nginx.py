@@ -10,6 +10,15 @@ from typing import NamedTuple
 
 from tests.servers import free_port, run_process
 
+#: Keeps all that nginx writes in one folder, so that it runs for any user.
+IN_FOLDER = """
+access_log off;
+client_body_temp_path {folder}/body;
+proxy_temp_path {folder}/proxy;
+fastcgi_temp_path {folder}/fastcgi;
+uwsgi_temp_path {folder}/uwsgi;
+scgi_temp_path {folder}/scgi;
+"""
 CONFIG = """
 daemon off;
 master_process off;
@@ -17,16 +26,15 @@ error_log stderr;
 pid {folder}/pid;
 events {{}}
 http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-
+    {in_folder}
+    map $remote_addr $forwarded_node {{
+        "~^[0-9.]+$"        "for=$remote_addr";
+        "~^[0-9A-Fa-f:.]+$" "for=\\"[$remote_addr]\\"";
+        default             "for=unknown";
+    }}
     map $http_forwarded $add_forwarded {{
-        ""      "for=$remote_addr";
-        default "$http_forwarded, for=$remote_addr";
+        ""      "$forwarded_node";
+        default "$http_forwarded, $forwarded_node";
     }}
     server {{
         listen {append};
@@ -77,7 +85,9 @@ def run_nginx(path: str, upstream: str) -> Iterator[Nginx]:
     with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
         nginx = Nginx(*(f"127.0.0.1:{free_port()}" for _ in Nginx._fields))
         config = Path(folder, "nginx.conf")
-        config.write_text(CONFIG.format(folder=folder, upstream=upstream, **nginx._asdict()))
+        in_folder = IN_FOLDER.format(folder=folder)
+        text = CONFIG.format(folder=folder, in_folder=in_folder, upstream=upstream, **nginx._asdict())
+        config.write_text(text)
         command = [path, "-p", folder, "-c", str(config), "-e", "stderr"]
         with run_process(command, nginx.outer, folder):
             yield nginx
