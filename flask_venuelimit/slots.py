@@ -13,7 +13,7 @@ _RENEWALS = 10
 
 
 class Held:
-    """A response's body that gives its slots back once it is exhausted, closed or dropped.
+    """A response's body that gives its slots back with its last byte, or once it is closed or dropped.
 
     It is asked for ``close`` by every WSGI server (PEP 3333); a response that is passed through as it is,
     such as a file's, never runs ``call_on_close``. While it yields it renews the lease, at most ten times
@@ -23,6 +23,7 @@ class Held:
     :param receipts: the slots.
     :param clock: reads seconds.
     :param since: when the slots were taken, by that clock: a view may have used up most of a lease.
+    :param length: the bytes of the body, or None where nobody knows.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Held:
         receipts: list[Receipt],
         clock: Callable[[], float],
         since: float,
+        length: int | None,
     ) -> None:
         self._body = body
         self._chunks: Iterator[Any] | None = None
@@ -40,6 +42,7 @@ class Held:
         self._clock = clock
         self._every = min(_lease(receipt) for receipt in receipts) / _RENEWALS
         self._renewed = since
+        self._rest = length
 
     def __iter__(self) -> Held:
         return self
@@ -52,10 +55,20 @@ class Held:
         except BaseException:
             self._release()
             raise
-        if self._receipts and self._clock() - self._renewed >= self._every:
+        if self._ends_with(chunk):
+            self._release()
+        elif self._receipts and self._clock() - self._renewed >= self._every:
             self._renewed = self._clock()
             self._storage.renew(self._receipts)
         return chunk
+
+    def _ends_with(self, chunk: Any) -> bool:
+        """Whether this is the last chunk, told by Content-Length: nobody has to ask for one more."""
+        if self._rest is None or not isinstance(chunk, bytes):
+            self._rest = None
+            return False
+        self._rest -= len(chunk)
+        return self._rest <= 0
 
     def close(self) -> None:
         """Close the body and give the slots back."""

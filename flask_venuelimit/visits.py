@@ -172,11 +172,15 @@ class Visit:
     def _hold_slots(self, response: Response) -> None:
         """Give slots back at teardown, or with the body where that is streamed after it."""
         self._slots = self._held()
-        if self._slots and not _plain(response):
-            response.response = Held(
-                response.response, self.state.storage, self._slots, self.state.clock, self._began
-            )
+        if self._slots and not _plain(response) and not self._has_no_body(response):
+            body, length = response.response, response.content_length
+            storage, clock = self.state.storage, self.state.clock
+            response.response = Held(body, storage, self._slots, clock, self._began, length)
             self._slots = []
+
+    def _has_no_body(self, response: Response) -> bool:
+        """Whether nothing of the body is sent (RFC 9110, section 6.4.1), so that nobody would exhaust it."""
+        return self.method == "HEAD" or response.status_code in (204, 304)
 
     def _held(self) -> list[Receipt]:
         """What the request holds only while it runs."""
