@@ -1,6 +1,6 @@
 """Fuzz what reads forwarded headers, by coverage, with atheris; see CONTRIBUTING.md.
 
-``python fuzz/headers.py -max_total_time=600 fuzz/corpus``
+``python fuzz/headers.py -max_total_time=600 -max_len=8192 build/corpus``
 """
 
 from __future__ import annotations
