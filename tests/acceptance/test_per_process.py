@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -103,6 +104,20 @@ def test_what_the_ceiling_refuses_is_not_charged_to_the_filter(app: Flask, limit
     near, far = near_and_far(app, limiter, near=9, far=2)
     assert statuses(caller(app), "/", 5) == [200, 200, 429, 429, 429]
     assert (left(near), left(far)) == (7, 0)
+
+
+@pytest.mark.parametrize(("near", "far"), [(20, 99), (99, 20)])
+def test_all_or_none_holds_across_both_under_threads(
+    app: Flask, limiter: VenueLimit, near: int, far: int
+) -> None:
+    """Eight threads, eighty requests: twenty pass, and both counts hold exactly those."""
+    limits = near_and_far(app, limiter, near=near, far=far)
+    with ThreadPoolExecutor(8) as pool:
+        seen = [
+            status for some in pool.map(lambda _: statuses(caller(app), "/", 10), range(8)) for status in some
+        ]
+    assert (seen.count(200), seen.count(429)) == (20, 60)
+    assert [left(limit) for limit in limits] == [near - 20, far - 20]
 
 
 def test_a_refusal_of_the_ceiling_shows_what_the_filter_has_left(app: Flask, limiter: VenueLimit) -> None:
