@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -26,6 +27,7 @@ from .storage.redis import RedisStorage
 from .terms import Cost, Terms, as_plan
 from .visits import succeeded
 
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 Loads = TypeVar("Loads", bound=Callable[[], Any])
 PolicyLike = str | Policy | Sequence[str | Policy] | Callable[[], Any]
 KeyLike = Key | Callable[[], Any]
@@ -131,7 +133,7 @@ class VenueLimit:
         :param budget: guards spending: ``on_error`` is ``"deny"`` unless it is given, and
             ``VENUELIMIT_LIMITS`` may not change its numbers.
         :param refund_if: asked with the final response; true gives the charge back.
-        :param message: what a refused caller is told.
+        :param message: what a refused caller is told; a text, or one that is translated lazily.
         :raises ValueError: a policy is malformed.
         :raises ConfigurationError: anything else cannot be kept.
         """
@@ -252,7 +254,9 @@ class VenueLimit:
 
 
 def _methods(methods: Iterable[Any]) -> frozenset[str]:
-    named = {methods} if isinstance(methods, str) else set(methods)
-    if not named or not all(isinstance(method, str) and method.isalpha() for method in named):
+    given: object = methods
+    named = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
+    # a token (RFC 9110, section 9.1): M-SEARCH is a method too
+    if not named or not all(isinstance(method, str) and _TOKEN.fullmatch(method) for method in named):
         raise ConfigurationError(f"methods is {methods!r}. Use a set of names such as {{'POST'}}.")
     return frozenset(method.upper() for method in named)

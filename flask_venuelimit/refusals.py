@@ -97,9 +97,10 @@ class RateLimited(TooManyRequests, _Refusal429):
         message: str | None = None,
         violated: Sequence[str] = (),
     ) -> None:
-        super().__init__(message, retry_after=retry_seconds(decision.retry_after, jitter))
+        # a lazily translated text is translated here, for whoever is refused
+        self.message = None if message is None else str(message)
+        super().__init__(self.message, retry_after=retry_seconds(decision.retry_after, jitter))
         self.decision = decision
-        self.message = message
         self.violated = tuple(violated) or (decision.limit,)
 
     def problem(self) -> dict[str, Any]:

@@ -48,7 +48,11 @@ class Terms:
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        check_message(self.message)
         self.check(self.cost)
+        for what in ("per_method", "shadow", "per_process", "budget"):
+            if not isinstance(value := getattr(self, what), bool):
+                raise ConfigurationError(f"{what} is {value!r}. Use True or False.")
         for what in ("unless", "refund_if"):
             function = getattr(self, what)
             if function is not None:
@@ -98,6 +102,24 @@ def check_name(name: object) -> None:
         raise ConfigurationError(
             f"a limit's name is {name!r}. Use printable ASCII: the name is sent in header fields."
         )
+
+
+def check_message(message: object) -> None:
+    """Hold a limit's sentence to what can be sent: a text, or one that is translated when it is read.
+
+    :raises ConfigurationError: it is neither.
+    """
+    # lazily translated texts, as Flask-Babel's are, are no str; of what they share this says most
+    lazy = hasattr(type(message), "__html__")
+    known = message is None or lazy or isinstance(message, str)
+    if not known or (isinstance(message, str) and not _is_sendable(message)):
+        raise ConfigurationError(
+            f"a limit's message is {message!r}. Use the sentence that a refused caller is told, as text."
+        )
+
+
+def _is_sendable(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def check_cost(cost: object, policies: Sequence[Policy]) -> None:

@@ -19,6 +19,8 @@ from flask_venuelimit import (
 )
 from tests.acceptance.callers import C, message
 
+MESSAGE = "a limit's message is {!r}. Use the sentence that a refused caller is told, as text."
+
 
 def test_an_app_has_one_limiter() -> None:
     """A second VenueLimit, or ``init_app`` twice, is refused."""
@@ -40,6 +42,12 @@ def test_an_app_has_one_limiter() -> None:
         ({"refund_if": 400}, "refund_if is 400, which cannot be called. Pass a function."),
         ({"methods": {"G T"}}, "methods is {'G T'}. Use a set of names such as {'POST'}."),
         ({"methods": ()}, "methods is (). Use a set of names such as {'POST'}."),
+        ({"methods": 5}, "methods is 5. Use a set of names such as {'POST'}."),
+        ({"shadow": "no"}, "shadow is 'no'. Use True or False."),
+        ({"budget": None}, "budget is None. Use True or False."),
+        ({"message": 5}, MESSAGE.format(5)),
+        ({"message": b"No."}, MESSAGE.format(b"No.")),
+        ({"message": "\ud800"}, MESSAGE.format("\ud800")),
         ({"cost": 0}, "a cost is 0. Use a whole number of at least 1, or a function."),
         ({"cost": 1.5}, "a cost is 1.5. Use a whole number of at least 1, or a function."),
         ({"cost": True}, "a cost is True. Use a whole number of at least 1, or a function."),

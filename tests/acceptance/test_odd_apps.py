@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from flask import Blueprint, Flask
+from flask import Blueprint, Flask, request
 from flask.sessions import SessionInterface, SessionMixin
 
 from flask_venuelimit import FixedWindow, Limit, MemoryStorage, VenueLimit, by_ip
-from tests.acceptance.callers import C, caller, items, left, message, statuses
+from tests.acceptance.callers import NAVIGATING, C, caller, items, left, message, statuses
 
 
 def venue(limiter: VenueLimit, name: str = "venue") -> Flask:
@@ -260,3 +260,39 @@ def test_limits_without_a_name_share_no_bucket_by_hand(app: Flask, limiter: Venu
 
     assert [caller(app).get("/").json for _ in range(2)] == [[4, 49, 8], [3, 48, 7]]
     assert [limit.hit().remaining for limit in (one, two, one)] == [4, 49, 3]
+
+
+# -- what is said --------------------------------------------------------------------------------
+
+
+class Lazy:
+    """A text that is translated when it is read, as Flask-Babel makes them."""
+
+    def __str__(self) -> str:
+        return f"Slow down at {request.path}."
+
+    __html__ = __str__
+
+
+def test_a_message_may_be_translated_for_whoever_is_refused(app: Flask, limiter: VenueLimit) -> None:
+    """A lazily translated message is read in the request it refuses, for programs and for the page."""
+    lazy: Any = Lazy()
+    limit = limiter.limit(FixedWindow(0, 60), name="it", key=by_ip, message=lazy)
+    app.add_url_rule("/here", "here", limit(lambda: "ok"))
+    answer = caller(app).get("/here").json
+    assert answer is not None
+    assert answer["detail"] == "Slow down at /here."
+    assert "Slow down at /here." in caller(app).get("/here", headers=NAVIGATING, follow_redirects=True).text
+
+
+@pytest.mark.parametrize("method", ["M-SEARCH", "version-control"])
+def test_any_method_that_http_can_spell_can_be_limited(app: Flask, limiter: VenueLimit, method: str) -> None:
+    """Methods are tokens (RFC 9110), not words of letters alone."""
+    limiter.limit(FixedWindow(1, 60), name="it", key=by_ip, methods={method}).everywhere()
+    app.add_url_rule("/", "home", lambda: "ok", methods=["GET", method])
+    assert statuses(caller(app), "/", 2) + statuses(caller(app), "/", 2, method=method) == [
+        200,
+        200,
+        200,
+        429,
+    ]
