@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,8 @@ def test_an_apps_delimiters_leave_our_page_as_it_is() -> None:
     assert "HTTP 429 · join" in followed(app).text
 
 
+ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "docs" / "limit-page.md").read_text()
 EXTENDS = '{% extends "venuelimit/limit_page.html" %}'
 
 
@@ -104,3 +107,22 @@ def test_each_sentence_is_a_block(block: str, said: str) -> None:
     assert said.partition("{{")[0] in page
     for part in ("data-limit-wait", "data-limit-time", "data-limit-over", "data-limit-way-back"):
         assert part in page
+
+
+@pytest.mark.parametrize("source", re.findall(r"```html\+jinja\n(.*?)```", GUIDE, re.DOTALL))
+@pytest.mark.parametrize("language", ["en", "de", "da"])
+def test_what_the_guide_shows_works(source: str, language: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Each of its templates renders as it stands, whoever reads."""
+    response = followed(overriding(source), language=language)
+    assert caplog.records == []
+    assert response.headers["Content-Language"] in source
+    assert "HTTP 429" in response.text
+
+
+def test_the_guide_names_every_block() -> None:
+    """And none that is not there."""
+    page = ROOT / "flask_venuelimit" / "page" / "templates" / "venuelimit" / "limit_page.html"
+    rows = GUIDE.partition("| block | |")[2].partition("\n\n")[0]
+    cells = [row.split("|")[1] for row in rows.splitlines() if row.startswith("| `")]
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert named == set(re.findall(r"{% block (\w+)", page.read_text()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +16,8 @@ from tests.servers import run_app
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-#: As docs/refusals.md says.
+DOCS = Path(__file__).parent.parent.parent / "docs" / "refusals.md"
+#: What there is to read.
 EXPOSED = [
     "Retry-After",
     "RateLimit",
@@ -75,6 +78,12 @@ def test_a_script_from_elsewhere_reads_the_hint(api: tuple[Site, str], elsewhere
         "RateLimit-Remaining": "0",
         "RateLimit-Reset": "60",
     }
+
+
+def test_the_docs_say_to_expose_just_these() -> None:
+    """Whoever copies the example exposes all of them."""
+    example = DOCS.read_text().partition("expose_headers=[")[2].partition("]")[0]
+    assert re.findall(r'"([\w-]+)"', example) == EXPOSED
 
 
 def test_a_preflight_is_neither_refused_nor_charged(api: tuple[Site, str], elsewhere: Page) -> None:
