@@ -33,6 +33,7 @@ def hold(header: str, value: str, peer: str | None) -> None:
     names_an_address_or_nobody(header, value, peer)
     no_stranger_is_heard(header, value)
     what_a_proxy_appends_decides(header, value)
+    proxy_fix_is_no_surprise(header, value, peer)
 
 
 def names_an_address_or_nobody(header: str, value: str, peer: str | None) -> None:
@@ -68,3 +69,12 @@ def what_a_proxy_appends_decides(header: str, value: str) -> None:
         entries = list(read(value))
         assert 1 <= len(entries) <= value.count(",") + 1
         assert sum(map(len, entries)) <= len(value)
+
+
+def proxy_fix_is_no_surprise(header: str, value: str, peer: str | None) -> None:
+    """Whatever a ProxyFix found before, the address is what it made of it, or not certain."""
+    fixed = {**environ(header, value, CLIENT), "werkzeug.proxy_fix.orig": {"REMOTE_ADDR": peer}}
+    assert Proxies(header=header).certain(fixed, CLIENT) in ((None, CLIENT) if peer == CLIENT else (CLIENT,))
+    assert PROXIES[header].client(fixed) == PROXIES[header].client(environ(header, value, peer))
+    for sent in (environ(header, value, peer), fixed):
+        assert Proxies(header=header).overlooked(sent) in (None, header)
