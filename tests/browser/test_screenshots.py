@@ -41,11 +41,10 @@ def test_the_page_is_seen_whole(browser: Browser, name: str) -> None:
     context = browser.new_context(reduced_motion="reduce", **options)
     page = context.new_page()
     with run_app(refusing_app(**{"wait": 75.0, "retry_jitter": 0.0, **refusals})) as address:
-        page.clock.install()
+        page.clock.install(time=0)
+        page.clock.pause_at(1)
         page.goto(address)
-        if seconds:
-            page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 0.2)
-            page.clock.run_for(seconds * 1_000)
+        page.clock.run_for(seconds * 1_000)
         box = page.locator("main").bounding_box()
         picture = page.screenshot()
     context.close()
