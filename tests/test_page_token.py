@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -107,7 +108,10 @@ def test_a_changed_token_is_none() -> None:
 
 @pytest.mark.parametrize(
     "payload",
-    [{}, [], ["join"], [1, 2, None, None], ["a", "b", None, None], [None] * 4, [None] * 5, ["a"] * 6],
+    [
+        *({}, [], ["join"], [1, 2, None, None], ["a", "b", None, None], [None] * 4, [None] * 5, ["a"] * 6),
+        *(["a", until, None, None] for until in (math.inf, math.nan, 1e308, 10**400)),
+    ],
 )
 def test_a_token_of_another_release_is_none(payload: object) -> None:
     """A rightly signed payload of some other shape is not guessed at."""

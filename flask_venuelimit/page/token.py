@@ -18,6 +18,8 @@ from . import way_back as _way_back
 #: How long a token is honoured after its wait is over, in seconds.
 KEPT = 3_600
 MAX_MESSAGE = 300
+#: Seconds since the epoch that can be reckoned with: neither infinite nor beyond a float's whole numbers.
+_FARTHEST = 2**53
 
 _PURPOSE = b"flask-venuelimit limit page"
 
@@ -98,7 +100,7 @@ def _ticket(payload: object) -> Ticket | None:
     limit, until, back, message, shared = payload if len(payload) == 5 else [*payload, None]
     if not isinstance(limit, str) or not isinstance(message, str | None):
         return None
-    if not isinstance(until, int | float | None):
+    if not isinstance(until, int | float | None) or not -_FARTHEST < (until or 0) < _FARTHEST:
         return None
     return Ticket(limit, until, _way_back.local(back), message, None if shared is None else shared == 1)
 
