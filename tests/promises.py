@@ -25,15 +25,17 @@ def environ(header: str, value: str, peer: str | None) -> dict[str, str | None]:
     return {"REMOTE_ADDR": peer, "HTTP_" + header.upper().replace("-", "_"): value}
 
 
-def hold(header: str, value: str, peer: str | None) -> None:
+def hold(header: str, value: str, peer: str | None) -> bool:
     """Hold all promises for a header's value and a peer, both any text.
 
     :param header: one of ``HEADERS``.
+    :returns: true, or an AssertionError says which promise is broken.
     """
     names_an_address_or_nobody(header, value, peer)
     no_stranger_is_heard(header, value)
     what_a_proxy_appends_decides(header, value)
     proxy_fix_is_no_surprise(header, value, peer)
+    return True
 
 
 def names_an_address_or_nobody(header: str, value: str, peer: str | None) -> None:

@@ -47,7 +47,7 @@ PEERS = st.one_of(NODES, TEXTS, st.none(), st.just("192.0.2.10"))
 @given(value=VALUES, peer=PEERS)
 def test_every_promise_holds_for_every_header(header: str, value: str, peer: str | None) -> None:
     """Never an exception, never junk for a key; no stranger is heard, and what a proxy appends decides."""
-    hold(header, value, peer)
+    assert hold(header, value, peer)
 
 
 @pytest.mark.parametrize("header", HEADERS)
