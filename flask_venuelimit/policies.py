@@ -7,23 +7,22 @@ rule is given, in microseconds wherever time is meant, so that memory and Redis 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from .policy import Bucket, Window
+from .policy import Policy as Policy  # the base is taken from here, like the six
 from .quantities import (
+    MOST,
     SECOND,
     Seconds,
     as_parts,
-    check_rate,
     check_whole,
     exact,
     microseconds,
     plain,
     read_rate,
     seconds,
-    spell_period,
-    spell_rate,
     split_rates,
 )
 
@@ -31,85 +30,7 @@ from .quantities import (
 ON_ERROR = ("allow", "local", "deny")
 
 
-class Policy:
-    """What every policy tells storage, headers and lists.
-
-    ``kind`` names the rule that counts. ``span`` is the longest a key has to be kept once nobody uses
-    it, in whole microseconds: the window, the time to fill or to drain, the lease.
-    """
-
-    kind: ClassVar[str]
-    #: Whether a charge is a slot that is given back once the work is done.
-    held: ClassVar[bool] = False
-
-    @property
-    def quota(self) -> int:
-        """How many hits of cost 1 fit at most."""
-        raise NotImplementedError
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """What the rule is given, in the order it takes them; times in whole microseconds."""
-        raise NotImplementedError
-
-    @property
-    def spelling(self) -> str:
-        """The policy in words, for lists and messages."""
-        raise NotImplementedError
-
-    @property
-    def span(self) -> int:
-        """The window, the time to fill or drain, or the lease, in whole microseconds."""
-        raise NotImplementedError
-
-    @property
-    def window(self) -> float | None:
-        """The window in seconds, or None where the policy has none."""
-        return plain(Fraction(self.span, SECOND))
-
-    @cached_property
-    def identity(self) -> str:
-        """Kind and window without the number: what has to stay for the usage counted so far to stay."""
-        return f"{self.kind}:{self.span}"
-
-    def holds(self, cost: int) -> bool:
-        """Whether any wait can ever help for ``cost``."""
-        return cost <= self.quota and self.quota > 0
-
-
-@dataclass(frozen=True)
-class _Window(Policy):
-    limit: int
-    per: Seconds
-
-    _noun: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        check_whole(self, "limit", self.limit, 0)
-        object.__setattr__(self, "per", seconds(self, "per", self.per))
-
-    @property
-    def quota(self) -> int:
-        return self.limit
-
-    @cached_property
-    def span(self) -> int:
-        return microseconds(self.per)
-
-    @cached_property
-    def window(self) -> float | None:
-        return plain(Fraction(self.span, SECOND))
-
-    @cached_property
-    def numbers(self) -> tuple[int, ...]:
-        return (self.limit, self.span)
-
-    @cached_property
-    def spelling(self) -> str:
-        return f"{self._noun}{spell_rate(self.limit, self.span)}"
-
-
-class FixedWindow(_Window):
+class FixedWindow(Window):
     """A count per window; a window opens at a key's first hit and lasts ``per``.
 
     :param limit: whole hits a window holds; 0 refuses everything.
@@ -118,10 +39,10 @@ class FixedWindow(_Window):
     """
 
     kind = "fixed-window"
-    _noun = "fixed window of "
+    noun = "fixed window of "
 
 
-class SlidingWindow(_Window):
+class SlidingWindow(Window):
     """Two counters, this window's and the last one's, which fades as the new one passes. The default.
 
     Admits while ``previous * (1 - elapsed/per) + current + cost <= limit``, not rounded.
@@ -134,7 +55,7 @@ class SlidingWindow(_Window):
     kind = "sliding-window"
 
 
-class SlidingLog(_Window):
+class SlidingLog(Window):
     """Exact: each admitted hit's time is kept; one exactly ``per`` old is outside.
 
     :param limit: whole hits, and the most entries a key holds; 0 refuses everything.
@@ -143,15 +64,11 @@ class SlidingLog(_Window):
     """
 
     kind = "sliding-log"
-    _noun = "sliding log of "
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _not_yet(self)
+    noun = "sliding log of "
 
 
 @dataclass(frozen=True)
-class TokenBucket(Policy):
+class TokenBucket(Bucket):
     """Starts full, refills ``rate`` tokens per ``per`` seconds continuously, up to ``capacity``.
 
     :param capacity: whole tokens the bucket holds, at least 1.
@@ -169,8 +86,7 @@ class TokenBucket(Policy):
 
     def __post_init__(self) -> None:
         check_whole(self, "capacity", self.capacity, 1)
-        check_rate(self, self.rate)
-        object.__setattr__(self, "per", seconds(self, "per", self.per))
+        self.check_flow()
         self.numbers  # noqa: B018 - a bucket that cannot be counted fails where it is declared
 
     @property
@@ -181,52 +97,31 @@ class TokenBucket(Policy):
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """Capacity; parts a token is made of; parts that come back each microsecond."""
-        parts = as_parts(self._interval, self.capacity)
+        parts = as_parts(self.interval, self.capacity)
         if parts is None:
             raise ValueError(
-                f"{self!r}: a token takes {float(self._interval / SECOND):g} s, out of range. Use a rate of "
+                f"{self!r}: a token takes {float(self.interval / SECOND):g} s, out of range. Use a rate of "
                 "at most a token a picosecond, and a bucket that fills within fifty years."
             )
         return (self.capacity, *parts)
 
     @cached_property
-    def _interval(self) -> Fraction:
-        """Microseconds a token takes."""
-        return exact(self.per) * SECOND / exact(self.rate)
-
-    @cached_property
-    def span(self) -> int:
-        """Microseconds until an empty bucket is full."""
-        capacity, unit, refill = self.numbers
-        return -(-capacity * unit // refill)
-
-    @cached_property
-    def window(self) -> float | None:
-        """Seconds until an empty bucket is full."""
-        return plain(self.capacity * self._interval / SECOND)
-
-    @cached_property
-    def identity(self) -> str:
-        """The kind alone: capacity and rate are the bucket's number."""
-        return self.kind
-
-    @cached_property
     def spelling(self) -> str:
         """``token bucket of 20, 240 per minute``."""
-        return (
-            f"token bucket of {self.capacity}, {plain(exact(self.rate))} per "
-            f"{spell_period(microseconds(self.per))}"
-        )
+        return f"token bucket of {self.capacity}, {self.flow}"
 
 
 @dataclass(frozen=True)
-class LeakyBucket(Policy):
+class LeakyBucket(Bucket):
     """A queue: turns lie ``per/rate`` seconds apart; one that comes within ``max_delay`` is waited for.
+
+    A cost of n takes n turns, and the last of them decides. Storage never sleeps: it tells the delay.
 
     :param rate: turns in ``per``; may be a fraction.
     :param per: seconds, or a timedelta.
     :param max_delay: seconds a request may be asked to wait for its turn; 0 for none.
-    :raises ValueError: a value is out of range; the text quotes it.
+    :raises ValueError: a value is out of range, or the queue takes too long to drain to be counted
+        exactly; the text quotes it.
     """
 
     rate: float
@@ -236,10 +131,33 @@ class LeakyBucket(Policy):
     kind: ClassVar[str] = "leaky-bucket"
 
     def __post_init__(self) -> None:
-        check_rate(self, self.rate)
-        object.__setattr__(self, "per", seconds(self, "per", self.per))
+        self.check_flow()
         object.__setattr__(self, "max_delay", seconds(self, "max_delay", self.max_delay, or_none=True))
-        _not_yet(self)
+        self.numbers  # noqa: B018 - a queue that cannot be counted fails where it is declared
+
+    @property
+    def quota(self) -> int:
+        """How many turns an idle bucket gives at once: one now, and those that come within the delay."""
+        return self.numbers[0]
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """Quota; parts a turn is made of; parts that drain each microsecond; the longest delay."""
+        delay = microseconds(self.max_delay)
+        parts = as_parts(self.interval, delay // self.interval + 1)
+        quota = delay * parts[1] // parts[0] + 1 if parts else MOST + 1
+        if parts is None or quota > MOST:
+            raise ValueError(
+                f"{self!r}: a turn takes {float(self.interval / SECOND):g} s, out of range. Use a rate of at "
+                "most a turn a picosecond, and a queue of under 10^15 turns that drains within fifty years."
+            )
+        return (quota, *parts, delay)
+
+    @cached_property
+    def spelling(self) -> str:
+        """``leaky bucket of 5 per second, delay up to 2 s``."""
+        delay = plain(exact(self.max_delay))
+        return f"leaky bucket of {self.flow}, {f'delay up to {delay} s' if delay else 'no delay'}"
 
 
 @dataclass(frozen=True)
@@ -260,7 +178,31 @@ class Concurrency(Policy):
     def __post_init__(self) -> None:
         check_whole(self, "limit", self.limit, 0)
         object.__setattr__(self, "lease", seconds(self, "lease", self.lease))
-        _not_yet(self)
+
+    @property
+    def quota(self) -> int:
+        """The limit."""
+        return self.limit
+
+    @property
+    def window(self) -> float | None:
+        """None: what is under way has no window."""
+        return None
+
+    @cached_property
+    def span(self) -> int:
+        """The lease in microseconds."""
+        return microseconds(self.lease)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The limit; the lease in microseconds."""
+        return (self.limit, self.span)
+
+    @cached_property
+    def spelling(self) -> str:
+        """``10 at once, lease 60 s``."""
+        return f"{self.limit} at once, lease {plain(exact(self.lease))} s"
 
 
 def parse(text: str) -> tuple[Policy, ...]:
@@ -284,7 +226,3 @@ def as_policies(value: object) -> tuple[Policy, ...]:
         f"{value!r} is no policy. Use a policy such as SlidingWindow(10, per=60), a string such as "
         '"10/minute", or a list of these that is not empty.'
     )
-
-
-def _not_yet(policy: Policy) -> None:
-    raise NotImplementedError(f"{policy!r}: {type(policy).__name__} is not built yet.")

@@ -15,7 +15,7 @@ _TICK = timedelta(microseconds=1)
 UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 #: The largest integer a structured header field holds (RFC 9651, section 3.3.1).
-_MOST = 999_999_999_999_999
+MOST = 999_999_999_999_999
 #: Fifty years of seconds: longer ones Lua's doubles do not multiply and divide exactly.
 LONGEST = 18_262 * 86_400
 #: A bucket's parts stay below this, so that Lua's doubles add and divide them exactly.
@@ -38,10 +38,10 @@ def check_whole(owner: object, name: str, value: object, least: int) -> None:
 
     :raises ValueError: it is none; the text quotes it.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
         raise ValueError(
             f"{type(owner).__name__}({name}={value!r}): {name} has to be a whole number "
-            f"from {least} to {_MOST}."
+            f"from {least} to {MOST}."
         )
 
 
@@ -50,9 +50,9 @@ def check_rate(owner: object, value: object) -> None:
 
     :raises ValueError: it is none; the text quotes it.
     """
-    if not _is_number(value) or not 0 < value <= _MOST:
+    if not _is_number(value) or not 0 < value <= MOST:
         raise ValueError(
-            f"{type(owner).__name__}(rate={value!r}): rate has to be a number over 0, at most {_MOST}."
+            f"{type(owner).__name__}(rate={value!r}): rate has to be a number over 0, at most {MOST}."
         )
 
 

@@ -6,15 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from itertools import starmap
 from weakref import WeakSet
 
-from ..decisions import Cell, Charge, Receipt, Record
-from .rules import RULES, Outcome, new_birth
-from .shelf import CALM, REFUSING, SPENT, Shelf
+from ..decisions import Charge, Receipt, Record
+from .counters import Counters
+from .rules import Outcome, new_birth
 
 _SECOND = 1_000_000
-#: Expired keys a call clears away: more than a call can add, so that the store shrinks.
+#: Keys that are due and looked at in each call: more than a call can add, so that the store shrinks.
 _SWEPT = 8
 
 _stores: WeakSet[MemoryStorage] = WeakSet()
@@ -23,9 +22,10 @@ _stores: WeakSet[MemoryStorage] = WeakSet()
 class MemoryStorage:
     """Counts in this process, in at most ``max_keys`` keys.
 
-    When it is full, expired and fully refilled keys go first, then the least recently used that have
-    room, then those that are used up, and last those that are refusing. Each call clears away a few of
-    the expired, so that the store shrinks again; there is no thread. A call costs O(log keys).
+    When it is full, expired and fully refilled keys go first, then the least recently used that are not
+    refusing, then those that are. Slots in use never go: where nothing else is left, newcomers are admitted
+    uncounted. Each call clears away a few of the expired, so that the store shrinks again; there is no
+    thread. A call costs O(log keys), many calls taken together.
 
     :param max_keys: how many keys are held at most, at least 1.
     :param clock: reads seconds; tests pass a :class:`~flask_venuelimit.testing.ManualClock`.
@@ -43,16 +43,16 @@ class MemoryStorage:
             )
         self.max_keys = max_keys
         self.clock = clock
-        #: Called, outside the lock, when the store begins to drop live keys; again only after it has
-        #: shrunk below 90 % of ``max_keys``.
+        #: Called, outside the lock, when the store begins to drop live keys, or to turn newcomers away; again
+        #: only after it has shrunk below 90 % of ``max_keys``.
         self.capacity_listeners: list[Callable[[], None]] = []
-        self._shelf = Shelf(max_keys)
+        self._counters = Counters(max_keys)
         self._lock = threading.Lock()
         _stores.add(self)
 
     def __len__(self) -> int:
         """How many keys are held, expired ones that were not cleared away yet included."""
-        return len(self._shelf)
+        return len(self._counters.shelf.entries)
 
     def __repr__(self) -> str:
         return f"MemoryStorage(max_keys={self.max_keys})"
@@ -63,9 +63,12 @@ class MemoryStorage:
         See :meth:`Storage.decide`. The cells of one call have to have keys of their own.
         """
         with self._lock:
-            dropped = self._shelf.dropped
-            receipts = self._decide(charges, self._now())
-            reached = self._shelf.dropped and not dropped
+            shelf = self._counters.shelf
+            dropped = shelf.dropped
+            now = round(self.clock() * _SECOND)
+            receipts = self._decide(charges, now)
+            shelf.sweep(now, _SWEPT, _SWEPT)
+            reached = shelf.dropped and not dropped
         if reached:
             for listener in tuple(self.capacity_listeners):
                 listener()
@@ -75,35 +78,34 @@ class MemoryStorage:
         """Answer what :meth:`decide` would, each charge for itself, and write nothing."""
         with self._lock:
             now = self._now()
-            receipts = []
-            for charge in charges:
-                looks = ((self._look(cell, now, charge.cost), self._look(cell, now)) for cell in charge.cells)
-                receipts.append(Receipt(charge, tuple(starmap(_uncharged, looks)), False))
-        return receipts
+            return [self._peek(charge, now) for charge in charges]
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back what these receipts charged, once, where the counters still hold it."""
         with self._lock:
             now = self._now()
             for receipt in receipts:
-                charge = receipt.charge
                 if receipt.redeem():
-                    for cell, record in zip(charge.cells, receipt.records, strict=True):
-                        self._give_back(cell, charge.cost, record.token, now)
+                    self._give_back(receipt.charge, receipt.records, now)
 
     def renew(self, receipts: Sequence[Receipt]) -> None:
-        """Let the slots that these receipts hold lapse a lease from now. No policy holds slots yet."""
+        """Let the slots that these receipts hold lapse a lease from now."""
+        with self._lock:
+            now = self._now()
+            for receipt in receipts:
+                for cell, record in zip(receipt.charge.cells, receipt.records, strict=True):
+                    self._counters.renew(cell, record.token, now)
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
         with self._lock:
             for key in keys:
-                self._shelf.drop(key)
+                self._counters.shelf.drop(key)
 
     def _after_fork(self) -> None:
         if self._lock.locked():
             # a thread that the child does not have was writing: its half-made step cannot be finished
-            self._shelf = Shelf(self.max_keys)
+            self._counters = Counters(self.max_keys)
         self._lock = threading.Lock()
 
     def _now(self) -> int:
@@ -111,76 +113,64 @@ class MemoryStorage:
 
     def _decide(self, charges: Sequence[Charge], now: int) -> list[Receipt]:
         birth = new_birth()
+        if len(charges) == 1 and len(charges[0].cells) == 1:
+            return [self._decide_one(charges[0], now, birth)]
         weighed = [self._weigh(charge, now, birth) for charge in charges]
-        passes = all(fits or not charge.binding for charge, fits, _ in weighed)
-        receipts = [
+        passes = _passes(weighed)
+        return [
             self._settle(charge, outcomes, fits and (passes or charge.stays), now)
             for charge, fits, outcomes in weighed
         ]
-        self._shelf.sweep(now, _SWEPT)
-        return receipts
+
+    def _decide_one(self, charge: Charge, now: int, birth: str) -> Receipt:
+        """What :meth:`_decide` does for the most usual question: nothing is weighed against another."""
+        counters = self._counters
+        cell = charge.cells[0]
+        outcome = counters.look(cell, now, charge.cost, birth)
+        allowed, _, remaining, _, reset, delay, token, _ = outcome
+        if not allowed:
+            return Receipt(charge, (counters.pass_by(cell, outcome, now),), False)
+        if not counters.keep(cell, outcome, now):
+            return _uncounted(charge)
+        return Receipt(charge, (Record(True, remaining, 0, reset, delay, token),), True)
 
     def _weigh(self, charge: Charge, now: int, birth: str) -> tuple[Charge, bool, list[Outcome]]:
         """A charge, whether it fits, and what each of its cells would become."""
-        outcomes = [self._look(cell, now, charge.cost, birth) for cell in charge.cells]
+        outcomes = [self._counters.look(cell, now, charge.cost, birth) for cell in charge.cells]
         return charge, all(outcome.allowed for outcome in outcomes), outcomes
 
     def _settle(self, charge: Charge, outcomes: list[Outcome], charged: bool, now: int) -> Receipt:
-        """Write what was weighed, if it is charged, and answer."""
-        records = []
+        """Write what was weighed, if it is charged; nothing of it where slots leave no room for all."""
+        counters, records = self._counters, []
         for cell, outcome in zip(charge.cells, outcomes, strict=True):
-            if charged:
-                self._keep(cell, outcome, now)
-                allowed, _, remaining, wait, reset, delay, token, _ = outcome
-                records.append(Record(allowed, remaining, wait, reset, delay, token))
+            if not charged:
+                records.append(counters.pass_by(cell, outcome, now))
+            elif counters.keep(cell, outcome, now):
+                _, _, remaining, _, reset, delay, token, _ = outcome
+                records.append(Record(True, remaining, 0, reset, delay, token))
             else:
-                look = outcome if not outcome.allowed else self._look(cell, now)
-                self._pass_by(cell, outcome, look, now)
-                records.append(_uncharged(outcome, look))
+                self._give_back(charge, records, now)
+                return _uncounted(charge)
         return Receipt(charge, tuple(records), charged)
 
-    def _look(self, cell: Cell, now: int, cost: int = 0, birth: str = "") -> Outcome:
-        """What a cell would become; nothing is written."""
-        key, policy = cell
-        entry = self._shelf.get(key)
-        state = entry.state if entry is not None and entry.kind == policy.kind else None
-        return RULES[policy.kind].take(state, now, cost, birth, *policy.numbers)
+    def _peek(self, charge: Charge, now: int) -> Receipt:
+        records = [self._counters.peek(cell, now, charge.cost) for cell in charge.cells]
+        return Receipt(charge, tuple(records), False)
 
-    def _keep(self, cell: Cell, outcome: Outcome, now: int) -> None:
-        """Write a charged cell, and note whether it is used up."""
-        if outcome.state is None:
-            return
-        entry = self._shelf.put(cell.key, cell.policy.kind, outcome.state, outcome.expires, now)
-        if outcome.remaining:
-            self._shelf.use(entry, CALM)
-        else:
-            self._shelf.use(entry, SPENT, now + (self._look(cell, now, 1).wait or 0))
-
-    def _pass_by(self, cell: Cell, outcome: Outcome, look: Outcome, now: int) -> None:
-        """Write what a cell that was not charged has to keep all the same, and note whether it refuses."""
-        if look.state is not None:
-            self._shelf.put(cell.key, cell.policy.kind, look.state, look.expires, now)
-        entry = self._shelf.get(cell.key)
-        if entry is not None and not outcome.allowed:
-            until = outcome.expires if outcome.wait is None else now + outcome.wait
-            self._shelf.use(entry, REFUSING, until)
-
-    def _give_back(self, cell: Cell, cost: int, token: str, now: int) -> None:
-        entry = self._shelf.get(cell.key)
-        policy = cell.policy
-        if entry is None or entry.kind != policy.kind:
-            return
-        rule = RULES[policy.kind]
-        state = rule.give_back(entry.state, now, cost, token, *policy.numbers)
-        if state is not None:
-            expires = rule.take(state, now, 0, "", *policy.numbers).expires
-            self._shelf.put(cell.key, policy.kind, state, expires, now)
-            self._shelf.use(entry, CALM)
+    def _give_back(self, charge: Charge, records: Sequence[Record], now: int) -> None:
+        """Give back each cell of a charge that has a record, from the first on."""
+        for cell, record in zip(charge.cells, records, strict=False):
+            self._counters.give_back(cell, charge.cost, record.token, now)
 
 
-def _uncharged(outcome: Outcome, look: Outcome) -> Record:
-    """The answer of a cell that was not charged: the verdict on the cost, and the room there is now."""
-    return Record(outcome.allowed, look.remaining, outcome.wait, look.reset, outcome.delay)
+def _passes(weighed: list[tuple[Charge, bool, list[Outcome]]]) -> bool:
+    """Whether everything that is binding fits."""
+    return all(fits or not charge.binding for charge, fits, _ in weighed)
+
+
+def _uncounted(charge: Charge) -> Receipt:
+    """The answer where slots in use leave no room to count in: admitted."""
+    return Receipt(charge, tuple([Record(True, cell.policy.quota, 0, 0) for cell in charge.cells]), False)
 
 
 def _after_fork() -> None:

@@ -58,15 +58,11 @@ class RedisStorage:
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back what these receipts charged, once, where the counters still hold it."""
-        redeemed = [receipt for receipt in receipts if receipt.redeem()]
-        if redeemed:
-            arguments: list[str | int] = []
-            for receipt in redeemed:
-                arguments += _arguments(receipt.charge, [(record.token,) for record in receipt.records])
-            self._run("refund", [receipt.charge for receipt in redeemed], "", arguments)
+        self._tell("refund", [receipt for receipt in receipts if receipt.redeem()])
 
     def renew(self, receipts: Sequence[Receipt]) -> None:
-        """Let the slots that these receipts hold lapse a lease from now. No policy holds slots yet."""
+        """Let the slots that these receipts hold lapse a lease from now."""
+        self._tell("renew", [slots for receipt in receipts if (slots := receipt.slots())])
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
@@ -85,6 +81,13 @@ class RedisStorage:
             arguments += _arguments(charge)
         lines = self._run(mode, charges, birth, arguments).split("\n")
         return [_receipt(charge, line) for charge, line in zip(charges, lines, strict=True)]
+
+    def _tell(self, mode: str, receipts: Sequence[Receipt]) -> None:
+        if receipts:
+            arguments: list[str | int] = []
+            for receipt in receipts:
+                arguments += _arguments(receipt.charge, [(record.token,) for record in receipt.records])
+            self._run(mode, [receipt.charge for receipt in receipts], "", arguments)
 
     def _run(self, mode: str, charges: Sequence[Charge], birth: str, arguments: Sequence[str | int]) -> str:
         """Call the script: EVALSHA, and EVAL if the server does not know it yet."""

@@ -7,8 +7,18 @@ from hashlib import sha1
 from importlib.resources import files
 from typing import NamedTuple
 
-#: In this order: what the rules lean on, the rules, and what drives them.
-PIECES = ("prelude", "fixed_window", "sliding_window", "token_bucket", "driver")
+#: What the rules lean on; their names are known to all pieces that follow.
+SHARED = ("prelude", "bucket", "log")
+#: Each a block of Lua, whose own names stay its own.
+RULE_PIECES = (
+    "fixed_window",
+    "sliding_window",
+    "sliding_log",
+    "token_bucket",
+    "leaky_bucket",
+    "concurrency",
+)
+PIECES = (*SHARED, *RULE_PIECES, "driver")
 
 
 class Script(NamedTuple):
@@ -20,12 +30,10 @@ class Script(NamedTuple):
 
 @cache
 def load_script() -> Script:
-    """Join the pieces.
-
-    Each piece's own names stay its own: it is a block of Lua, save for the prelude's, which all share.
-    """
+    """Join the pieces."""
     room = files(__package__) / "rules"
-    prelude, *rules, driver = ((room / f"{piece}.lua").read_text("utf-8") for piece in PIECES)
-    text = "\n".join([prelude, *(f"do\n{rule}\nend" for rule in rules), driver])
+    texts = {piece: (room / f"{piece}.lua").read_text("utf-8") for piece in PIECES}
+    blocks = [f"do\n{texts[rule]}\nend" for rule in RULE_PIECES]
+    text = "\n".join([*(texts[piece] for piece in SHARED), *blocks, texts["driver"]])
     # SHA-1 is how Redis names scripts; nothing here rests on its strength
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -1,6 +1,6 @@
 """A bounded place for states: what has expired goes first, then what is missed least.
 
-Every step is O(log n) of the keys held; none looks at all of them.
+Steps cost O(log n) of the keys held, taken together; none looks at all of them.
 """
 
 from __future__ import annotations
@@ -8,79 +8,154 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import OrderedDict
-from math import inf
 from typing import Any, Final
 
-#: How sorely a key would be missed. Dropping one that refuses would let its owner in again.
-CALM: Final = 0
-SPENT: Final = 1
-REFUSING: Final = 2
+#: How sorely a key would be missed. An empty one holds nothing; dropping one that refuses would let its
+#: owner in again; one that is over has refused, until its wait was over; slots that are held never go.
+EMPTY: Final = 0
+CALM: Final = 1
+OVER: Final = 2
+REFUSING: Final = 3
+HELD: Final = 4
 
+_NEVER: Final = -(2**63)
 _SLACK: Final = 64
+#: Keys looked at, at most, to find one that has expired: more would keep everybody waiting for longer than
+#: the choice is worth.
+_LOOKS: Final = 4_096
 
 
 class Entry:
     """One key's state.
 
-    ``expires``: when the state is as good as none. ``rank``: CALM, SPENT or REFUSING, the latter two
-    until ``until``. ``used``: grows with each use. ``due``: when the sweep looks at it. Times are whole
-    microseconds.
+    ``expires``: when the state is as good as none. ``rank``: see above; REFUSING ends at ``until``. ``used``:
+    grows with each use. ``due``: when the sweep looks at it. Times are whole microseconds.
     """
 
     __slots__ = ("due", "expires", "key", "kind", "rank", "state", "until", "used")
 
-    def __init__(self, key: str, kind: str, state: tuple[Any, ...], expires: int) -> None:
+    def __init__(self, key: str, kind: str, state: tuple[Any, ...], expires: int, rank: int) -> None:
         self.key = key
         self.kind = kind
         self.state = state
         self.expires = expires
-        self.due: int | None = expires
-        self.rank = CALM
-        self.until: float = -inf
+        self.rank = rank
+        self.due = self.until = expires
         self.used = 0
 
 
 class Shelf:
     """At most ``size`` entries.
 
-    :ivar dropped: whether a live key has had to go since the shelf was last below 90 % of its size.
+    :ivar entries: by their keys; some of them may have expired.
+    :ivar dropped: whether a live key has had to go, or a newcomer, since the shelf was last below 90 % of
+        its size.
     """
 
     def __init__(self, size: int) -> None:
+        self.entries: dict[str, Entry] = {}
         self.dropped = False
         self._size = size
-        self._entries: dict[str, Entry] = {}
         # each in the order of use, so that the first is the one used longest ago
-        self._ranks: tuple[OrderedDict[str, Entry], ...] = (OrderedDict(), OrderedDict(), OrderedDict())
-        self._heap: list[tuple[int, int, Entry]] = []
+        self._ranks: tuple[OrderedDict[str, Entry], ...] = tuple(OrderedDict() for _ in range(5))
+        #: What is due, earliest first, and what is over, used longest ago first; some of it no longer is.
+        self._due: list[tuple[int, int, Entry]] = []
+        self._over: list[tuple[int, Entry]] = []
         self._ticks = itertools.count()
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def put(self, key: str, kind: str, state: tuple[Any, ...], expires: int, rank: int, now: int) -> bool:
+        """Keep the state of a key that is used now, making room if need be; any rank but REFUSING.
 
-    def get(self, key: str) -> Entry | None:
-        """Find an entry; it may have expired."""
-        return self._entries.get(key)
-
-    def put(self, key: str, kind: str, state: tuple[Any, ...], expires: int, now: int) -> Entry:
-        """Keep a state, making room if need be."""
-        entry = self._entries.get(key)
+        :returns: whether there was room, or room could be made.
+        """
+        entry = self.entries.get(key)
         if entry is None:
-            if len(self._entries) >= self._size:
-                self._make_room(now)
-            entry = Entry(key, kind, state, expires)
-            self._entries[key] = self._ranks[CALM][key] = entry
-            self._schedule(entry)
-            return entry
-        entry.kind = kind
-        entry.state = state
-        entry.expires = expires
-        if entry.due is not None and expires < entry.due:
-            self._schedule(entry)
-        return entry
+            if len(self.entries) >= self._size and not self._make_room(now):
+                return False
+            entry = self.entries[key] = Entry(key, kind, state, expires, rank)
+            self._ranks[rank][key] = entry
+            self._schedule(entry, expires)
+        else:
+            entry.kind, entry.state, entry.expires = kind, state, expires
+            self._rank(entry, rank)
+            # a key that was put off is looked at when it was due first
+            if expires < entry.due:
+                self._schedule(entry, expires)
+        entry.used = next(self._ticks)
+        return True
 
-    def use(self, entry: Entry, rank: int, until: float = -inf) -> None:
-        """Note that a key was used now, and what it is until then; CALM has no end."""
+    def refuse(self, key: str, until: int) -> None:
+        """Note that a key, if it is there, is used now and refuses until then."""
+        entry = self.entries.get(key)
+        if entry is None:
+            return
+        self._rank(entry, REFUSING)
+        entry.used, entry.until = next(self._ticks), until
+        if until < entry.due:
+            self._schedule(entry, until)
+
+    def drop(self, key: str) -> None:
+        """Forget a key, if it is there."""
+        entry = self.entries.pop(key, None)
+        if entry is None:
+            return
+        del self._ranks[entry.rank][key]
+        # what is left of it in the heaps is no longer meant
+        entry.due, entry.rank = _NEVER, EMPTY
+        if self.dropped and len(self.entries) < 0.9 * self._size:
+            self.dropped = False
+
+    def sweep(self, now: int, looks: int, most: int) -> int:
+        """Look at keys that are due, and drop those that have expired.
+
+        :param looks: how many to look at.
+        :param most: how many to drop.
+        :returns: how many were dropped.
+        """
+        swept = 0
+        while looks and swept < most and self._due and self._due[0][0] <= now:
+            looks -= 1
+            due, _, entry = heapq.heappop(self._due)
+            if entry.due == due:
+                swept += self._review(entry, now)
+        return swept
+
+    def _review(self, entry: Entry, now: int) -> bool:
+        """Drop an entry if it has expired, and note if it refuses no longer."""
+        if entry.expires <= now:
+            self.drop(entry.key)
+            return True
+        if entry.rank == REFUSING and entry.until <= now:
+            self._rank(entry, OVER)
+            self._remember_over(entry)
+        refuses = entry.rank == REFUSING
+        self._schedule(entry, min(entry.expires, entry.until) if refuses else entry.expires)
+        return False
+
+    def _make_room(self, now: int) -> bool:
+        if self.sweep(now, _LOOKS, 1):
+            return True
+        self.dropped = True
+        victim = self._victim()
+        if victim is not None:
+            self.drop(victim.key)
+        return victim is not None
+
+    def _victim(self) -> Entry | None:
+        """The entry that is missed least; None where all hold slots."""
+        empty, calm, over, refusing, _ = self._ranks
+        if empty:
+            return next(iter(empty.values()))
+        with_room = [next(iter(calm.values()))] if calm else []
+        if over:
+            while self._over[0][1].rank != OVER or self._over[0][1].used != self._over[0][0]:
+                heapq.heappop(self._over)
+            with_room.append(self._over[0][1])
+        if with_room:
+            return min(with_room, key=lambda entry: entry.used)
+        return next(iter(refusing.values()), None)
+
+    def _rank(self, entry: Entry, rank: int) -> None:
         ranks = self._ranks
         if rank == entry.rank:
             ranks[rank].move_to_end(entry.key)
@@ -88,57 +163,18 @@ class Shelf:
             del ranks[entry.rank][entry.key]
             ranks[rank][entry.key] = entry
             entry.rank = rank
-        entry.until = until
-        entry.used = next(self._ticks)
 
-    def drop(self, key: str) -> None:
-        """Forget a key, if it is there."""
-        entry = self._entries.pop(key, None)
-        if entry is None:
-            return
-        del self._ranks[entry.rank][key]
-        # what is left of it in the heap is no longer due
-        entry.due = None
-        if self.dropped and len(self._entries) < 0.9 * self._size:
-            self.dropped = False
+    def _remember_over(self, entry: Entry) -> None:
+        heapq.heappush(self._over, (entry.used, entry))
+        over = self._ranks[OVER]
+        if len(self._over) > 2 * len(over) + _SLACK:
+            self._over = [(kept.used, kept) for kept in over.values()]
+            heapq.heapify(self._over)
 
-    def sweep(self, now: int, most: int) -> bool:
-        """Look at up to ``most`` keys that are due, and drop those that have expired.
-
-        :returns: whether one was dropped.
-        """
-        heap = self._heap
-        swept = False
-        while most and heap and heap[0][0] <= now:
-            most -= 1
-            due, _, entry = heapq.heappop(heap)
-            if entry.due != due:
-                continue
-            if entry.expires <= now:
-                self.drop(entry.key)
-                swept = True
-            else:
-                self._schedule(entry)
-        return swept
-
-    def _make_room(self, now: int) -> None:
-        # keys that were used again since they were first due are put off here; past the bound the one
-        # used longest ago will do, which is the likeliest to have expired
-        if self.sweep(now, _SLACK):
-            return
-        oldest = [next(iter(rank.values())) for rank in self._ranks if rank]
-        with_room = [entry for entry in oldest if entry.until <= now]
-        # where all refuse, the lowest rank comes first
-        victim = min(with_room, key=lambda entry: entry.used) if with_room else oldest[0]
-        self.drop(victim.key)
-        self.dropped = True
-
-    def _schedule(self, entry: Entry) -> None:
-        entry.due = entry.expires
-        heapq.heappush(self._heap, (entry.expires, next(self._ticks), entry))
-        if len(self._heap) > 2 * len(self._entries) + _SLACK:
+    def _schedule(self, entry: Entry, due: int) -> None:
+        entry.due = due
+        heapq.heappush(self._due, (due, next(self._ticks), entry))
+        if len(self._due) > 2 * len(self.entries) + _SLACK:
             # more than half of it is left over from keys that went or moved
-            self._heap = [(kept.expires, next(self._ticks), kept) for kept in self._entries.values()]
-            for kept in self._entries.values():
-                kept.due = kept.expires
-            heapq.heapify(self._heap)
+            self._due = [(kept.due, next(self._ticks), kept) for kept in self.entries.values()]
+            heapq.heapify(self._due)

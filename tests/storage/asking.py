@@ -10,12 +10,44 @@ import pytest
 import redis
 
 from flask_venuelimit.decisions import Cell, Charge, Receipt, Record
-from flask_venuelimit.policies import Policy
+from flask_venuelimit.policies import (
+    Concurrency,
+    FixedWindow,
+    LeakyBucket,
+    Policy,
+    SlidingLog,
+    SlidingWindow,
+    TokenBucket,
+)
 from flask_venuelimit.storage.memory import MemoryStorage
 from flask_venuelimit.storage.redis import RedisStorage
 
 Store: TypeAlias = MemoryStorage | RedisStorage
 SECOND = 1_000_000
+#: Each policy, of a size that 5 hits use up, and a minute makes good.
+POLICIES: list[Policy] = [
+    FixedWindow(5, per=60),
+    SlidingWindow(5, per=60),
+    SlidingLog(5, per=60),
+    TokenBucket(5, rate=5, per=60),
+    LeakyBucket(rate=5, per=60, max_delay=48),
+    Concurrency(5, lease=60),
+]
+#: The same of another size, 9, under which the usage counted so far stays.
+RAISED: dict[str, Policy] = {
+    policy.kind: policy
+    for policy in (
+        FixedWindow(9, per=60),
+        SlidingWindow(9, per=60),
+        SlidingLog(9, per=60),
+        TokenBucket(9, rate=7, per=60),
+        LeakyBucket(rate=7, per=63, max_delay=72),
+        Concurrency(9, lease=60),
+    )
+}
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
+#: All whose waits are arithmetic; Concurrency cannot know them.
+every_wait = pytest.mark.parametrize("policy", POLICIES[:5], ids=lambda policy: policy.kind)
 #: Newer Pythons warn of threads at a fork; these tests are about exactly that.
 forking = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.policies import Concurrency, LeakyBucket, Policy, SlidingLog, TokenBucket
 from flask_venuelimit.testing import ManualClock
-from tests.storage.asking import SECOND, Store, ask, hit, hits, look, remaining
-
-POLICIES = [FixedWindow(5, per=60), SlidingWindow(5, per=60), TokenBucket(5, rate=5, per=60)]
-every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
+from tests.storage.asking import SECOND, Store, ask, every_policy, every_wait, hit, hits, look, remaining
 
 
 @every_policy
@@ -22,7 +19,7 @@ def test_a_step_back_gives_nothing_back(store: Store, clock: ManualClock, policy
     assert remaining(store, policy) == 0
 
 
-@every_policy
+@every_wait
 def test_a_small_step_back_is_waited_for(store: Store, clock: ManualClock, policy: Policy) -> None:
     """Within a window the key stays where it was, and the wait grows by the step."""
     hits(store, policy, 5)
@@ -33,7 +30,7 @@ def test_a_small_step_back_is_waited_for(store: Store, clock: ManualClock, polic
     assert hit(store, policy).wait == before
 
 
-@every_policy
+@every_wait
 def test_a_large_step_back_is_not_waited_for(store: Store, clock: ManualClock, policy: Policy) -> None:
     """Over a window back the key is dated anew, once, so that the wait is no longer than it ever is."""
     hits(store, policy, 5)
@@ -58,13 +55,51 @@ def test_a_peek_dates_nothing_anew(store: Store, clock: ManualClock, policy: Pol
 @every_policy
 def test_a_refund_survives_a_step_back(store: Store, clock: ManualClock, policy: Policy) -> None:
     """Setting the clock back, far or not, does not lose the charge that is to be given back."""
-    for step in (20, 100_000):
+    # a turn that lies ahead is ahead still, so a queue that was not dated anew has room for less
+    for step, left in ((20, 1 if isinstance(policy, LeakyBucket) else 3), (100_000, 3)):
         receipt = ask(store, policy, 3)
+        ask(store, policy, 2)
         clock.advance(-step)
-        hit(store, policy, 2)
+        hit(store, policy)
         store.refund([receipt])
-        assert remaining(store, policy) == 3
+        assert remaining(store, policy) == left
         store.reset(["k"])
+
+
+def test_a_slot_lapses_though_the_clock_was_set_far_back(store: Store, clock: ManualClock) -> None:
+    """A slot of a worker that died lapses a lease after the first hit that finds the clock far back."""
+    policy = Concurrency(1, lease=60)
+    hit(store, policy)
+    clock.advance(-100_000)
+    assert not hit(store, policy).allowed
+    clock.advance(59.999999)
+    assert not hit(store, policy).allowed
+    clock.advance(0.000001)
+    assert hit(store, policy).allowed
+
+
+def test_a_log_is_dated_anew_as_a_whole(store: Store, clock: ManualClock) -> None:
+    """The gaps between hits stay what they were, so each leaves as long after the other as it came."""
+    policy = SlidingLog(2, per=60)
+    hit(store, policy)
+    clock.advance(25)
+    hit(store, policy)
+    clock.advance(-1_000)
+    assert hit(store, policy).wait == 35 * SECOND
+    clock.advance(35)
+    assert hit(store, policy).allowed
+    assert hit(store, policy).wait == 25 * SECOND
+
+
+def test_a_log_stays_in_order(store: Store, clock: ManualClock) -> None:
+    """A hit while the clock is a little back is dated like the last one, and leaves with it."""
+    policy = SlidingLog(2, per=60)
+    hit(store, policy)
+    clock.advance(-20)
+    assert hit(store, policy).reset == 80 * SECOND
+    assert hit(store, policy).wait == 80 * SECOND
+    clock.advance(80)
+    assert hit(store, policy, 2).allowed
 
 
 def test_a_full_bucket_has_nothing_to_wait_for(store: Store, clock: ManualClock) -> None:

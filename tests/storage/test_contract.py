@@ -8,15 +8,34 @@ from threading import Barrier
 import pytest
 
 from flask_venuelimit.decisions import Cell, Charge, Receipt
-from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.policies import (
+    Concurrency,
+    FixedWindow,
+    LeakyBucket,
+    Policy,
+    SlidingLog,
+    SlidingWindow,
+    TokenBucket,
+)
 from flask_venuelimit.storage import Storage
 from flask_venuelimit.storage.noop import NoopStorage
 from flask_venuelimit.testing import ManualClock
-from tests.storage.asking import SECOND, Store, ask, charge, hit, hits, look, remaining
+from tests.storage.asking import (
+    POLICIES,
+    SECOND,
+    Store,
+    ask,
+    charge,
+    every_policy,
+    every_wait,
+    hit,
+    hits,
+    look,
+    remaining,
+)
 
 TEN = FixedWindow(10, per=60)
 ONE = SlidingWindow(1, per=60)
-POLICIES = [FixedWindow(5, per=60), SlidingWindow(5, per=60), TokenBucket(5, rate=5, per=60)]
 
 
 def test_a_store_is_a_storage(store: Store) -> None:
@@ -106,7 +125,7 @@ def test_the_tightest_of_two_policies_speaks(store: Store) -> None:
     assert refused.tightest() == 1
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@every_wait
 def test_a_refused_hit_changes_nothing(store: Store, clock: ManualClock, policy: Policy) -> None:
     """However often a caller is refused, they wait no longer for it."""
     hits(store, policy, 5)
@@ -117,13 +136,14 @@ def test_a_refused_hit_changes_nothing(store: Store, clock: ManualClock, policy:
     assert hit(store, policy).allowed
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@every_policy
 def test_a_reset_forgets(store: Store, policy: Policy) -> None:
     """After a reset the key is unused, and its neighbour is not."""
     for key in ("k", "other"):
         hit(store, policy, 5, key)
     store.reset(["k", "never used"])
-    assert look(store, policy) == (True, 5, 0, 0, 0, "")
+    assert look(store, policy) == look(store, policy, key="never used")
+    assert remaining(store, policy) == 5
     assert remaining(store, policy, "other") == 0
 
 
@@ -132,7 +152,10 @@ def test_a_reset_forgets(store: Store, policy: Policy) -> None:
     [
         (FixedWindow(5, per=60), FixedWindow(8, per=60), FixedWindow(2, per=60)),
         (SlidingWindow(5, per=60), SlidingWindow(8, per=60), SlidingWindow(2, per=60)),
+        (SlidingLog(5, per=60), SlidingLog(8, per=60), SlidingLog(2, per=60)),
         (TokenBucket(5, rate=5), TokenBucket(8, rate=7, per=3), TokenBucket(2, rate=1, per=9)),
+        (LeakyBucket(5, 1, 0.8), LeakyBucket(7, per=3, max_delay=3), LeakyBucket(1, per=9, max_delay=9)),
+        (Concurrency(5), Concurrency(8), Concurrency(2)),
     ],
     ids=lambda policy: policy.kind,
 )
@@ -155,7 +178,7 @@ def test_another_kind_starts_anew(store: Store, old: Policy, new: Policy) -> Non
     assert hit(store, new).remaining == left
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@every_policy
 def test_a_crowd_is_admitted_up_to_the_limit(store: Store, policy: Policy) -> None:
     """Eight threads at once on one key get exactly the limit, and none of it is lost."""
     start = Barrier(8)
@@ -169,7 +192,7 @@ def test_a_crowd_is_admitted_up_to_the_limit(store: Store, policy: Policy) -> No
     assert remaining(store, policy) == 0
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@every_policy
 def test_a_crowd_of_refunds_leaves_nothing_behind(store: Store, policy: Policy) -> None:
     """Threads that charge and refund in parallel leave the counter as they found it."""
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from flask_venuelimit.decisions import Cell, Charge
 from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
 from flask_venuelimit.testing import ManualClock
-from tests.storage.asking import Store, ask, charge, hit, remaining
-
-POLICIES = [FixedWindow(5, per=60), SlidingWindow(5, per=60), TokenBucket(5, rate=5, per=60)]
-every_policy = pytest.mark.parametrize("policy", POLICIES, ids=str)
+from tests.storage.asking import RAISED, Store, ask, charge, every_policy, hit, remaining
 
 
 @every_policy
@@ -155,11 +150,7 @@ def test_both_policies_of_a_limit_are_refunded(store: Store) -> None:
 def test_a_refund_under_a_changed_number_gives_the_cost_back(store: Store, policy: Policy) -> None:
     """A limit that was raised between charge and refund takes back what was charged."""
     receipt = ask(store, policy, 3)
-    raised = {
-        "fixed-window": FixedWindow(9, per=60),
-        "sliding-window": SlidingWindow(9, per=60),
-        "token-bucket": TokenBucket(9, rate=7, per=60),
-    }[policy.kind]
+    raised = RAISED[policy.kind]
     hit(store, raised, 1)
     store.refund([receipt])
     assert remaining(store, raised) == 8

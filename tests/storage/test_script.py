@@ -13,15 +13,24 @@ import redis
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
-from flask_venuelimit.storage.rules import RULES, Outcome, fixed_window, sliding_window, token_bucket
+from flask_venuelimit.storage.rules import (
+    RULES,
+    Outcome,
+    bucket,
+    concurrency,
+    fixed_window,
+    leaky_bucket,
+    log,
+    sliding_log,
+    sliding_window,
+    token_bucket,
+)
 from flask_venuelimit.storage.script import PIECES, load_script
+from tests.storage.asking import POLICIES
 
 ROOM = files("flask_venuelimit.storage") / "rules"
-MODULES = (fixed_window, sliding_window, token_bucket)
-SAMPLES: dict[str, Policy] = {
-    policy.kind: policy for policy in (FixedWindow(1, per=1), SlidingWindow(1, per=1), TokenBucket(1, rate=1))
-}
+MODULES = (fixed_window, sliding_window, sliding_log, token_bucket, leaky_bucket, concurrency)
+SAMPLES = {policy.kind: policy for policy in POLICIES}
 every_rule = pytest.mark.parametrize("rule", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
 
 
@@ -46,20 +55,31 @@ def _promised(comment: str) -> dict[str, list[str]]:
     return {name: parameters.split(", ") for name, parameters in found}
 
 
+def _python(module: ModuleType) -> dict[str, list[str]]:
+    """The parameters of each function that a module defines, in their order, by the function's name."""
+    own = [function for _, function in inspect.getmembers(module, inspect.isfunction)]
+    return {f.__name__: list(inspect.signature(f).parameters) for f in own if f.__module__ == module.__name__}
+
+
 @every_rule
 def test_a_rule_is_the_same_functions_in_both_languages(rule: ModuleType) -> None:
     """The Lua half has the functions of the Python half, with the same parameters in the same order."""
-    own = [function for _, function in inspect.getmembers(rule, inspect.isfunction)]
-    python = {f.__name__: list(inspect.signature(f).parameters) for f in own if f.__module__ == rule.__name__}
-    lua = {name: parameters for name, parameters in _defined(_lua(rule)).items() if name != "read"}
-    assert lua == python
+    assert _defined(_lua(rule)) == _python(rule)
+
+
+@pytest.mark.parametrize("shared", [bucket, log], ids=["bucket", "log"])
+def test_what_rules_share_is_the_same_in_both_languages(shared: ModuleType) -> None:
+    """What two rules lean on has in Lua every function that it has in Python."""
+    python, lua = _python(shared), _defined(_lua(shared))
+    assert {name: lua.get(name) for name in python} == python
 
 
 @every_rule
 def test_a_contract_holds_of_the_code(rule: ModuleType) -> None:
-    """Each piece opens with a contract that names take's and give_back's parameters as the code does."""
+    """Each piece opens with a contract that names the parameters of its rule's functions as the code does."""
     promised, defined = _promised(_header(_lua(rule))), _defined(_lua(rule))
-    assert promised == {name: defined[name] for name in ("take", "give_back")}
+    functions = [name for name in ("take", "give_back", "renew") if name in defined]
+    assert promised == {name: defined[name] for name in functions}
 
 
 @every_rule

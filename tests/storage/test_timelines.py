@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.policies import FixedWindow, LeakyBucket, Policy, SlidingLog, SlidingWindow, TokenBucket
 from flask_venuelimit.storage.rules import RULES
 from flask_venuelimit.testing import ManualClock
-from tests.storage.asking import SECOND, Store, hit, hits, look
+from tests.storage.asking import POLICIES, SECOND, Store, hit, hits, look
 from tests.storage.timelines import TIMELINES, Timeline
 
 
@@ -48,6 +48,8 @@ def test_every_rule_has_a_timeline() -> None:
         (TokenBucket(1, rate=1), 1_000_000),
         (TokenBucket(1, rate=10, per=19), 1_900_000),
         (FixedWindow(1, per=58.001), 58_001_000),
+        (SlidingLog(1, per=58.001), 58_001_000),
+        (LeakyBucket(rate=10, per=19), 1_900_000),
     ],
     ids=str,
 )
@@ -67,9 +69,9 @@ def test_no_rate_is_lost_to_whole_seconds(store: Store, clock: ManualClock) -> N
     assert admitted == 504
 
 
-def test_knocking_does_not_keep_the_door_shut(store: Store, clock: ManualClock) -> None:
+@pytest.mark.parametrize("policy", [FixedWindow(2, per=10), SlidingLog(2, per=10)], ids=str)
+def test_knocking_does_not_keep_the_door_shut(store: Store, clock: ManualClock, policy: Policy) -> None:
     """Who asks every second for as long as they like gets all that the limit gives."""
-    policy = FixedWindow(2, per=10)
     admitted = []
     for _ in range(100):
         admitted.append(hit(store, policy).allowed)
@@ -78,7 +80,15 @@ def test_knocking_does_not_keep_the_door_shut(store: Store, clock: ManualClock) 
 
 
 @pytest.mark.parametrize(
-    "policy", [FixedWindow(3, per=60), SlidingWindow(3, per=60), TokenBucket(3, rate=3, per=60)], ids=str
+    "policy",
+    [
+        FixedWindow(3, per=60),
+        SlidingWindow(3, per=60),
+        SlidingLog(3, per=60),
+        TokenBucket(3, rate=3, per=60),
+        LeakyBucket(rate=3, per=60, max_delay=40),
+    ],
+    ids=str,
 )
 def test_reset_counts_down(store: Store, clock: ManualClock, policy: Policy) -> None:
     """Reset is 0 for an unused key, and afterwards what is left of the window or of the refilling."""
@@ -90,7 +100,7 @@ def test_reset_counts_down(store: Store, clock: ManualClock, policy: Policy) -> 
 
 def test_a_cost_over_what_a_policy_holds_is_never_waited_for(store: Store) -> None:
     """Where no wait can help, the wait is None, for an unused key too."""
-    for policy in (FixedWindow(3, per=60), SlidingWindow(3, per=60), TokenBucket(3, rate=1)):
-        assert look(store, policy, 4).wait is None
-        assert hits(store, policy, 4, key=policy.kind) == 3
-        assert hit(store, policy, 4, key=policy.kind).wait is None
+    for policy in POLICIES:
+        assert look(store, policy, 6).wait is None
+        assert hits(store, policy, 6, key=policy.kind) == 5
+        assert hit(store, policy, 6, key=policy.kind).wait is None

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.policies import (
+    Concurrency,
+    FixedWindow,
+    LeakyBucket,
+    Policy,
+    SlidingLog,
+    SlidingWindow,
+    TokenBucket,
+)
 
 Step = tuple[float, int, bool, int, "float | None"]
 
@@ -62,5 +70,34 @@ TIMELINES = (
         (4.666666, 1, False, 0, 0.000001), (4.666667, 1, True, 0, 0), (6.999999, 1, False, 0, 0.000001),
         (7, 1, True, 0, 0),
     )),
+    Timeline("a log counts exactly the hits of the last minute", SlidingLog(10, per=60), (
+        (10, 1, True, 9, 0), *((20, 1, True, left, 0) for left in (8, 7)),
+        *((30, 1, True, left, 0) for left in (6, 5, 4, 3)), *((50, 1, True, left, 0) for left in (2, 1, 0)),
+        (71, 1, True, 0, 0), (72, 1, False, 0, 8), (80, 1, True, 1, 0),
+    )),
+    Timeline("a cost counts as so many hits, which leave together", SlidingLog(5, per=10), (
+        (0, 3, True, 2, 0), (4, 2, True, 0, 0), (5, 1, False, 0, 5), (5, 3, False, 0, 5),
+        (5, 4, False, 0, 9), (5, 6, False, 0, None), (9.999999, 1, False, 0, 0.000001), (10, 3, True, 0, 0),
+        (14, 2, True, 0, 0), (19.999999, 4, False, 0, 4.000001), (30, 5, True, 0, 0),
+    )),
+    Timeline("a limit of 0 refuses for ever", SlidingLog(0, per=60), ((0, 1, False, 0, None),)),
+    Timeline("turns lie apart, and one that comes in time is waited for", LeakyBucket(2, max_delay=1), (
+        *((0, 1, True, left, 0) for left in (2, 1, 0)), (0, 1, False, 0, 0.5), (0.2, 1, False, 0, 0.3),
+        (0.5, 1, True, 0, 0), (0.5, 3, False, 0, 1.5), (0.5, 4, False, 0, None), (2, 3, True, 0, 0),
+        (3.5, 2, True, 1, 0), (3.5, 1, True, 0, 0),
+    )),
+    Timeline("without a delay only the next turn will do", LeakyBucket(1, per=3), (
+        (0, 1, True, 0, 0), (1, 1, False, 0, 2), (2.999999, 1, False, 0, 0.000001), (3, 1, True, 0, 0),
+        (100, 2, False, 1, None),
+    )),
+    Timeline("parts of a turn count", LeakyBucket(3, per=7, max_delay=2.5), (
+        (0, 2, True, 0, 0), (0, 1, False, 0, 2.166667), (2.166666, 1, False, 0, 0.000001),
+        (2.166667, 1, True, 0, 0),
+    )),
+    Timeline("a slot nobody gives back lapses with its lease", Concurrency(2, lease=60), (
+        (0, 1, True, 1, 0), (30, 1, True, 0, 0), (59.999999, 1, False, 0, 1), (60, 1, True, 0, 0),
+        (60, 1, False, 0, 1), (60, 3, False, 0, None), (90, 2, False, 1, 1), (120, 2, True, 0, 0),
+    )),
+    Timeline("a limit of 0 refuses for ever", Concurrency(0), ((0, 1, False, 0, None),)),
 )
 # fmt: on

@@ -1,18 +1,18 @@
--- Decides, peeks or refunds any number of charges in one step, on one clock.
+-- Decides, peeks, refunds or renews any number of charges in one step, on one clock.
 --
 -- KEYS  one a cell, in the order of the cells
--- ARGV  mode    "decide", "peek" or "refund"
+-- ARGV  mode    "decide", "peek", "refund" or "renew"
 --       given   the time in microseconds, or "" for the server's own clock
 --       birth   names the lives that start in this call
 --       count   how many charges follow; each of them:
 --         cells, cost, binding (1 or 0), stays (1 or 0); then each cell:
---           kind, span (microseconds), the policy's numbers; to refund, then the token
+--           kind, span (microseconds), the policy's numbers; to refund or renew, then the token
 --
 -- Returns text, a line a charge, its fields parted by tabs: "error" and what is wrong with the charge's own
 -- keys, or charged (1 or 0) and then each cell, parted by spaces:
 --   allowed (1 or 0), remaining (hits), wait (microseconds, -1: none helps), reset (microseconds),
 --   delay (microseconds), token ("-": none)
--- A refund returns "".
+-- A refund and a renewal return "".
 --
 -- Sets the expiry: with every write, at the time the rule gives, rounded up to a millisecond. A key found
 -- without one is given one. A peek writes nothing.
@@ -20,6 +20,7 @@
 local mode, given, birth = ARGV[1], ARGV[2], ARGV[3]
 local cursor = 3
 local keys_read = 0
+local undoes = mode == "refund" or mode == "renew"
 
 -- a clock of the caller's own may lag behind the server's, whose expiry must not come first
 local grace = given == "" and 0 or 3600000
@@ -47,7 +48,7 @@ end
 
 -- milliseconds from now to a point in time
 local function lifetime(expires)
-  return whole(milliseconds(expires - now) + grace)
+  return milliseconds(expires - now) + grace
 end
 
 local function read_cell()
@@ -56,15 +57,15 @@ local function read_cell()
   for i = 1, cell.rule.numbers do
     cell.numbers[i] = number()
   end
-  cell.token = mode == "refund" and argument() or ""
-  local text = redis.pcall("GET", cell.key)
+  cell.token = undoes and argument() or ""
+  local text = cell.rule.fetch(cell.key)
   if type(text) == "table" then
     if string.sub(text.err, 1, 9) ~= "WRONGTYPE" then
       error(text.err, 0)
     end
     cell.err, cell.found = text.err, true
   elseif text then
-    cell.state, cell.found = cell.rule.read(text), true
+    cell.state, cell.found = cell.rule.read(text, cell.key), true
   end
   return cell
 end
@@ -75,15 +76,15 @@ local function take(cell, cost)
 end
 
 local function keep(cell)
-  redis.call("SET", cell.key, cell.rule.write(cell.after), "PX", lifetime(cell.expires))
+  cell.rule.write(cell.key, cell.after, lifetime(cell.expires), cell.numbers[1])
 end
 
 -- see to it that a key that is not written goes all the same
 local function let_go(cell)
   if cell.found and redis.call("PTTL", cell.key) == -1 then
     -- what is no state of ours is of no use, and only in the way
-    local left = cell.state and lifetime(cell.expires) or whole(milliseconds(cell.span))
-    redis.call("PEXPIRE", cell.key, left)
+    local left = cell.state and lifetime(cell.expires) or milliseconds(cell.span)
+    redis.call("PEXPIRE", cell.key, whole(left))
   end
 end
 
@@ -95,7 +96,7 @@ local function read_charge()
     local cell = read_cell()
     charge.cells[i] = cell
     charge.err = charge.err or cell.err
-    if not cell.err and mode ~= "refund" then
+    if not cell.err and not undoes then
       take(cell, charge.cost)
       charge.fits = charge.fits and cell.allowed
     end
@@ -156,15 +157,21 @@ local function answer(charges)
   return table.concat(lines, "\n")
 end
 
-local function give_back(cell, cost)
+local function undo_or_renew(cell, cost)
   if not cell.state then
     return let_go(cell)
   end
-  local after = cell.rule.give_back(cell.state, now, cost, cell.token, unpack(cell.numbers))
+  local renews = mode == "renew"
+  local after
+  if renews then
+    after = cell.rule.renew(cell.state, now, cell.token, unpack(cell.numbers))
+  else
+    after = cell.rule.give_back(cell.state, now, cost, cell.token, unpack(cell.numbers))
+  end
   cell.state = after or cell.state
   take(cell, 0)
   if after then
-    redis.call("SET", cell.key, cell.rule.write(after), "KEEPTTL")
+    cell.rule.write(cell.key, after, renews and lifetime(cell.expires) or nil, cell.numbers[1])
   end
   let_go(cell)
 end
@@ -172,11 +179,11 @@ end
 local charges = {}
 for i = 1, number() do
   charges[i] = read_charge()
-  if mode == "refund" then
+  if undoes then
     -- one after the other: two of them may have charged the same key
     for _, cell in ipairs(charges[i].cells) do
-      give_back(cell, charges[i].cost)
+      undo_or_renew(cell, charges[i].cost)
     end
   end
 end
-return mode == "refund" and "" or answer(charges)
+return undoes and "" or answer(charges)

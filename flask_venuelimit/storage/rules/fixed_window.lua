@@ -17,7 +17,7 @@
 --   returns  state, or nil where nothing changes
 
 local fixed_window = { numbers = 2 }
-fixed_window.read, fixed_window.write = packing("f", 2)
+fixed_window.fetch, fixed_window.read, fixed_window.write = packing("f", 2)
 
 -- roll(state, now, window) -> the state at now, or nil where its window is over
 local function roll(state, now, window)

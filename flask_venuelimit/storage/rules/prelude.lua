@@ -1,12 +1,16 @@
--- What every rule leans on, and where it registers: rules[kind] = { take, give_back, read, write, numbers }.
+-- What every rule leans on, and where it registers: rules[kind] = { take, give_back, fetch, read, write, numbers },
+-- and renew where its charges are held.
 --
 --   take(state, now, cost, birth, numbers...) -> allowed, state, remaining, wait, reset, delay, token, expires
 --   give_back(state, now, cost, token, numbers...) -> state, or nil where nothing changes
---   read(text) -> state, or nil where the text is no state of this rule
---   write(state) -> text
---   numbers: how many numbers the policy gives
+--   renew(state, now, token, numbers...) -> state, or nil where nothing changes
+--   fetch(key) -> what is kept, or as much of it as is read ahead: text, false, or a table with an error
+--   read(text, key) -> state, or nil where the text is no state of this rule
+--   write(key, state, lifetime, quota): keeps a state for so many milliseconds, or for as long as the key has left
+--   numbers: how many numbers the policy gives; the first is its quota
 --
--- Lua counts in doubles: whole numbers are exact up to 2^53. Rules write nothing and set no expiry.
+-- Lua counts in doubles: whole numbers are exact up to 2^53. Rules read and write in fetch, read and write only,
+-- and say when a key may go; who calls write sets the expiry.
 
 local rules = {}
 
@@ -15,6 +19,15 @@ local SAFE = 2 ^ 52 -- a product below this divides exactly, remainder and all
 -- whole(number) -> text without exponent or fraction
 local function whole(number)
   return string.format("%.0f", number)
+end
+
+-- set(key, text, lifetime) -> nothing; keeps text for so many milliseconds, or for as long as the key has left
+local function set(key, text, lifetime)
+  if lifetime then
+    redis.call("SET", key, text, "PX", whole(lifetime))
+  else
+    redis.call("SET", key, text, "KEEPTTL")
+  end
 end
 
 -- divide(a, b, c) -> floor(a * b / c), and what is left over: long division where a * b is too large.
@@ -46,9 +59,12 @@ local function divide_up(a, b, c)
   return rest > 0 and result + 1 or result
 end
 
--- packing(tag, count) -> read, write for a state of count whole numbers and a birth
+-- packing(tag, count) -> fetch, read, write for a state of count whole numbers and a birth, kept as text
 local function packing(tag, count)
   local pattern = "^" .. tag .. string.rep(" (%-?%d+)", count) .. " (%S+)$"
+  local function fetch(key)
+    return redis.pcall("GET", key)
+  end
   local function read(text)
     local state = { string.match(text, pattern) }
     if #state == 0 then
@@ -59,15 +75,15 @@ local function packing(tag, count)
     end
     return state
   end
-  local function write(state)
+  local function write(key, state, lifetime)
     local parts = { tag }
     for i = 1, count do
       parts[i + 1] = whole(state[i])
     end
     parts[count + 2] = state[count + 1]
-    return table.concat(parts, " ")
+    set(key, table.concat(parts, " "), lifetime)
   end
-  return read, write
+  return fetch, read, write
 end
 
 -- redated(state, rolled, field) -> the rolled state if its time, the field, lies before the kept one's, which

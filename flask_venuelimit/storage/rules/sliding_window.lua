@@ -18,7 +18,7 @@
 --   returns  state, or nil where nothing changes
 
 local sliding_window = { numbers = 2 }
-sliding_window.read, sliding_window.write = packing("s", 4)
+sliding_window.fetch, sliding_window.read, sliding_window.write = packing("s", 4)
 
 -- anchor(start, now, window) -> where a window starts: now if a clock stepped back by more than a window
 local function anchor(start, now, window)

@@ -43,7 +43,7 @@ def roll(state: State | None, now: int, window: int) -> State | None:
         return None
     if now >= start + window:
         return (start + window, current, 0, turn + 1, birth) if current else None
-    return anchor(start, now, window), previous, current, turn, birth
+    return (now, previous, current, turn, birth) if start - now > window else state
 
 
 def anchor(start: int, now: int, window: int) -> int:

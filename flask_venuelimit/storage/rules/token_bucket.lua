@@ -18,40 +18,7 @@
 --   returns   state, or nil where nothing changes
 
 local token_bucket = { numbers = 3 }
-local read_bucket
-read_bucket, token_bucket.write = packing("b", 3)
-
-local MOST = 2 ^ 53 - 1 -- parts; more cannot be counted one by one
-
-function token_bucket.read(text)
-  local state = read_bucket(text)
-  -- parts of no size, or of one that cannot be divided by, are no state
-  if state and (state[2] < 1 or state[2] > SAFE / 2) then
-    return nil
-  end
-  return state
-end
-
--- drain(state, now, capacity, unit, refill) -> the state at now, in parts of unit, or nil where it is full
-local function drain(state, now, capacity, unit, refill)
-  if not state then
-    return nil
-  end
-  local used, old, at, birth = unpack(state)
-  if old ~= unit then
-    used = math.min(MOST, divide_up(used, unit, old))
-  end
-  if at - now > divide_up(capacity, unit, refill) then
-    at = now
-  end
-  if now > at then
-    -- the product is only formed where it is small
-    local full_in = divide_up(used, 1, refill)
-    used = now - at >= full_in and 0 or used - (now - at) * refill
-    at = now
-  end
-  return used > 0 and { used, unit, at, birth } or nil
-end
+token_bucket.fetch, token_bucket.read, token_bucket.write = bucket("b")
 
 -- wait_for(short, ahead, cost, capacity, refill) -> microseconds until short parts have come back, -1: never
 local function wait_for(short, ahead, cost, capacity, refill)
@@ -80,11 +47,7 @@ function token_bucket.take(state, now, cost, birth, capacity, unit, refill)
 end
 
 function token_bucket.give_back(state, now, cost, token, capacity, unit, refill)
-  local drained = drain(state, now, capacity, unit, refill)
-  if not drained or token ~= drained[4] then
-    return nil
-  end
-  return { math.max(0, drained[1] - cost * unit), unit, drained[3], drained[4] }
+  return undo(state, now, cost, token, capacity, unit, refill)
 end
 
 rules["token-bucket"] = token_bucket

@@ -1,18 +1,12 @@
 """The rule of :class:`~flask_venuelimit.TokenBucket`; ``token_bucket.lua`` is its other half.
 
-A state is ``(used, unit, at, birth)``: at the time ``at``, ``used`` parts were missing from a full bucket,
-a token being ``unit`` parts. Parts are whole, and whole parts come back each microsecond, so that nothing
-is ever rounded. Times are whole microseconds.
+A state says how many parts of a token are missing, and since when: see :mod:`.bucket`.
 """
 
 from __future__ import annotations
 
+from .bucket import State, drain, undo
 from .outcome import Outcome, redated
-
-State = tuple[int, int, int, str]
-
-#: As much as Lua's doubles count exactly.
-_MOST = 2**53 - 1
 
 
 def take(
@@ -36,25 +30,6 @@ def take(
     return Outcome(wait == 0, redated(state, drained, 2), room, wait, reset, 0, "", now + reset)
 
 
-def drain(state: State | None, now: int, capacity: int, unit: int, refill: int) -> State | None:
-    """Bring a state to ``now``, in parts of ``unit``.
-
-    :returns: the state then, or None where the bucket is full.
-    """
-    if state is None:
-        return None
-    used, old, at, birth = state
-    if old != unit:
-        # the rate was changed: as many tokens are missing as were, in parts of another size
-        used = min(_MOST, -(-used * unit // old))
-    # a clock that stepped back gives nothing back, unless it is over a bucket's filling away
-    if at - now > -(-capacity * unit // refill):
-        at = now
-    if now > at:
-        used, at = max(0, used - (now - at) * refill), now
-    return (used, unit, at, birth) if used else None
-
-
 def wait_for(short: int, ahead: int, cost: int, capacity: int, refill: int) -> int | None:
     """Microseconds until ``short`` parts have come back, None where the bucket never holds as many.
 
@@ -72,8 +47,4 @@ def give_back(
 
     :returns: the new state, or None where nothing changes.
     """
-    drained = drain(state, now, capacity, unit, refill)
-    if drained is None or token != drained[3]:
-        return None
-    used, _, at, birth = drained
-    return max(0, used - cost * unit), unit, at, birth
+    return undo(state, now, cost, token, capacity, unit, refill)

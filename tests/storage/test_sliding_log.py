@@ -1,0 +1,199 @@
+"""A log is exact, holds no more than its limit, and is read no further than need be."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import redis
+
+from flask_venuelimit.decisions import Receipt
+from flask_venuelimit.policies import SlidingLog, TokenBucket
+from flask_venuelimit.storage.memory import MemoryStorage
+from flask_venuelimit.storage.redis import RedisStorage
+from flask_venuelimit.storage.rules.log import Log
+from flask_venuelimit.testing import ManualClock
+from tests.storage.asking import SECOND, Store, ask, hit, hits, look, remaining
+
+#: Bytes that an entry takes on a server, and what stands before the first.
+ENTRY, HEAD = 24, 80
+TWENTY = SlidingLog(20, per=60)
+
+
+@pytest.fixture
+def moved(valkey_client: redis.Redis, clock: ManualClock) -> RedisStorage:
+    """A store on a server, on a clock that stands still."""
+    return RedisStorage(valkey_client, clock)
+
+
+def _log(store: MemoryStorage, key: str = "k") -> Log:
+    state: Any = store._counters.shelf.entries[key].state
+    assert isinstance(state, Log)
+    return state
+
+
+def test_a_flood_leaves_no_more_entries_than_the_limit(clock: ManualClock) -> None:
+    """A hundred thousand hits on one key, all at once and over an hour: 20 entries, and hardly more rows."""
+    store = MemoryStorage(clock=clock)
+    for _ in range(1_000):
+        hits(store, TWENTY, 100)
+        assert _log(store).end - _log(store).first <= 20
+        assert len(_log(store).rows.times) < 80
+        clock.advance(3.6)
+
+
+def test_a_flood_leaves_a_server_no_more_entries_than_the_limit(
+    moved: RedisStorage, valkey_client: redis.Redis
+) -> None:
+    """Asked thousands of times at one instant, a server holds the 20 hits it admitted and nothing more."""
+    assert hits(moved, TWENTY, 20) == 20
+    full = valkey_client.strlen("k")
+    assert hits(moved, TWENTY, 3_000) == 0
+    assert valkey_client.strlen("k") == full <= HEAD + 20 * ENTRY
+
+
+def test_a_log_in_steady_use_stays_as_long_as_its_limit(
+    moved: RedisStorage, valkey_client: redis.Redis, clock: ManualClock
+) -> None:
+    """However long a key is used without a pause, its string grows no longer than the limit's entries."""
+    admitted = 0
+    for _ in range(500):
+        admitted += hits(moved, TWENTY, 2)
+        clock.advance(2)
+    assert admitted == 20 * 17
+    assert valkey_client.strlen("k") <= HEAD + 20 * ENTRY
+
+
+def test_a_lowered_limit_lets_the_log_shrink(
+    moved: RedisStorage, valkey_client: redis.Redis, clock: ManualClock
+) -> None:
+    """Once the hits of the larger limit have left, a hit under the smaller one makes the string short."""
+    hits(moved, SlidingLog(100, per=60), 99)
+    clock.advance(30)
+    hit(moved, SlidingLog(100, per=60))
+    assert not hit(moved, TWENTY).allowed
+    clock.advance(30)
+    assert hits(moved, TWENTY, 20) == 19
+    assert valkey_client.strlen("k") <= HEAD + 20 * ENTRY
+
+
+def test_a_refund_takes_its_own_entries_out(store: Store, clock: ManualClock) -> None:
+    """The oldest hit given back, the next one leaves when it would have; and nobody else's is gone."""
+    first = ask(store, TWENTY, 15)
+    clock.advance(10)
+    ask(store, TWENTY, 5)
+    store.refund([first])
+    assert remaining(store, TWENTY) == 15
+    assert look(store, TWENTY, 16).wait == 60 * SECOND
+    clock.advance(50)
+    store.refund([first])
+    assert remaining(store, TWENTY) == 15
+
+
+def test_the_last_entry_given_back_is_no_longer_the_newest(store: Store, clock: ManualClock) -> None:
+    """Reset counts to when the entry before it leaves."""
+    hit(store, TWENTY)
+    clock.advance(10)
+    store.refund([ask(store, TWENTY)])
+    assert look(store, TWENTY).reset == 50 * SECOND
+
+
+def test_an_entry_that_is_outside_is_not_given_back(store: Store, clock: ManualClock) -> None:
+    """A hit that counts no longer makes no room for another, though it may still be kept."""
+    old = ask(store, TWENTY, 5)
+    clock.advance(30)
+    ask(store, TWENTY, 15)
+    clock.advance(30)
+    store.refund([old])
+    assert remaining(store, TWENTY) == 5
+
+
+def test_nothing_is_left_of_a_log_all_of_which_was_given_back(
+    moved: RedisStorage, valkey_client: redis.Redis
+) -> None:
+    """The key is gone, and the next hit begins anew."""
+    receipts = [ask(moved, TWENTY) for _ in range(3)]
+    moved.refund(receipts)
+    assert valkey_client.dbsize() == 0
+    assert hit(moved, TWENTY).remaining == 19
+
+
+def test_a_hit_reads_little_of_a_long_log(moved: RedisStorage, valkey_client: redis.Redis) -> None:
+    """Of a log of 2,000 entries a hit reads the first few and the last, and writes the head and one."""
+    policy = SlidingLog(2_000, per=3_600)
+    hits(moved, policy, 1_990)
+    valkey_client.config_resetstat()
+    assert valkey_client.strlen("k") > 1_990 * ENTRY
+    assert hit(moved, policy).allowed
+    stats: Any = valkey_client.info("commandstats")
+    calls = {name.removeprefix("cmdstat_"): stat["calls"] for name, stat in stats.items()}
+    assert (calls["getrange"], calls["setrange"], calls["pexpire"]) == (2, 2, 1)
+    assert {"get", "set"}.isdisjoint(calls)
+
+
+@pytest.fixture
+def both(moved: RedisStorage, clock: ManualClock) -> tuple[Store, Store]:
+    """A store in memory and one on a server, on one clock."""
+    return MemoryStorage(clock=clock), moved
+
+
+@pytest.mark.parametrize("limit", [7, 40, 400])
+def test_long_logs_agree(both: tuple[Store, Store], clock: ManualClock, limit: int) -> None:
+    """While rings turn and grow, with costs, late refunds and clocks set back, both stores say the same."""
+    chance = random.Random(limit)
+    policy = SlidingLog(limit, per=60)
+    charged: list[tuple[Receipt, ...]] = []
+    for _ in range(6 * limit + 300):
+        cost = chance.choice([1, 1, 1, 2, limit // 5 + 1])
+        answers = tuple(ask(store, policy, cost) for store in both)
+        assert answers[0].records[0][:5] == answers[1].records[0][:5]
+        charged.append(answers)
+        if chance.random() < 0.3:
+            given = charged.pop(chance.randrange(-min(len(charged), limit // 2), 0))
+            for store, receipt in zip(both, given, strict=True):
+                store.refund([receipt])
+        clock.advance(chance.choice([0, 0.1, 60 / limit, 120 / limit]))
+        if chance.random() < 0.02:
+            clock.advance(chance.choice([5, -2, -100]))
+    assert sum(receipt.charged for receipt, *_ in charged) > limit
+
+
+def test_sums_that_grow_too_large_begin_anew(both: tuple[Store, Store], clock: ManualClock) -> None:
+    """The largest costs, charged and leaving again a thousand times without a pause, are counted exactly."""
+    most = 10**15 - 1
+    policy = SlidingLog(most, per=60)
+    admitted = 0
+    for _ in range(60):
+        records = [hit(store, policy, most // 3 - 1) for store in both]
+        assert records[0][:5] == records[1][:5]
+        admitted += records[0].allowed
+        clock.advance(7)
+    assert admitted * most // 3 > 2**52
+    assert remaining(both[0], policy) == remaining(both[1], policy)
+
+
+def test_a_cost_too_large_for_what_is_left_is_told_when_room_comes(
+    both: tuple[Store, Store], clock: ManualClock
+) -> None:
+    """In a long log, the wait of every cost is to the very entry that makes room for it."""
+    policy = SlidingLog(300, per=300)
+    for store in both:
+        clock.advance(-clock())
+        for _ in range(300):
+            hit(store, policy)
+            clock.advance(1)
+        clock.advance(-1)
+        assert [look(store, policy, cost).wait for cost in (1, 2, 150, 300)] == [
+            SECOND,
+            2 * SECOND,
+            150 * SECOND,
+            300 * SECOND,
+        ]
+
+
+def test_a_bucket_under_a_logs_key_starts_a_log(store: Store) -> None:
+    """What another kind of policy left is no log, and is written over."""
+    hit(store, TokenBucket(5, rate=1), 5)
+    assert hit(store, TWENTY).remaining == 19
+    assert hit(store, TokenBucket(5, rate=1)).remaining == 4
