@@ -27,6 +27,8 @@ from tests.parts import SERVER, require
 
 # Ends the server once the pipe on its input closes, which it does however the tests end.
 _WATCHER = 'read -r _; kill -9 "$1" 2>/dev/null; rm -rf "$2"'
+#: The tenth of a second an app gives a server is too short on a machine that runs other tests.
+_PATIENCE = "?socket_timeout=10&socket_connect_timeout=10"
 #: For clients of a server that is down: by default redis-py asks for seconds.
 TRY_ONCE = Retry(NoBackoff(), 0)
 
@@ -53,7 +55,12 @@ class StoreServer:
 
     @property
     def url(self) -> str:
-        """The address over TCP, as VENUELIMIT_STORAGE_URI takes it."""
+        """The address over TCP, as VENUELIMIT_STORAGE_URI takes it, with time enough for a busy machine."""
+        return self.hasty_url + _PATIENCE
+
+    @property
+    def hasty_url(self) -> str:
+        """The same with the time-outs an app has: for tests of a server that does not answer."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     @property
@@ -64,7 +71,7 @@ class StoreServer:
     @property
     def unix_url(self) -> str:
         """The address over the unix socket, as VENUELIMIT_STORAGE_URI takes it."""
-        return f"unix://{self.socket_path}"
+        return f"unix://{self.socket_path}{_PATIENCE}"
 
     @property
     def pid(self) -> int:
