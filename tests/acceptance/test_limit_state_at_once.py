@@ -14,6 +14,14 @@ import pytest
 from flask import Flask
 
 from flask_venuelimit import (
+    Concurrency,
+    FixedWindow,
+    SlidingLog,
+    SlidingWindow,
+    TokenBucket,
+    VenueLimit,
+    by_ip,
+)
     FixedWindow,
     SlidingWindow,
     TokenBucket,
@@ -58,7 +66,7 @@ def remaining(answers: list[HTTPMessage], limit: str) -> list[int]:
 
 @pytest.mark.parametrize(
     "policy",
-    [FixedWindow(60, 60), SlidingWindow(60, 60), TokenBucket(60, rate=1, per=60)],
+    [FixedWindow(60, 60), SlidingWindow(60, 60), SlidingLog(60, 60), TokenBucket(60, rate=1, per=60)],
     ids=repr,
 )
 def test_fifty_at_once_each_show_a_number_of_their_own(app: Flask, limiter: VenueLimit, policy: Any) -> None:
@@ -100,6 +108,16 @@ def test_several_limits_of_one_step_are_told_of_one_moment(app: Flask, limiter: 
     shown = [structured(each, "RateLimit") for each in at_once(app)]
     assert {each["wide"]["r"] - each["narrow"]["r"] for each in shown} == {30}
     assert sorted(each["narrow"]["r"] for each in shown) == list(range(10, 60))
+
+
+def test_slots_taken_at_once_are_each_counted(app: Flask, limiter: VenueLimit) -> None:
+    """Fifty under way at once leave 49 to 0, and the unit says what is counted."""
+    inside = threading.Barrier(MANY)
+    limit = limiter.limit(Concurrency(MANY), name="it", key=by_ip)
+    app.add_url_rule("/", "home", limit(lambda: str(inside.wait(30))))
+    answers = at_once(app)
+    assert remaining(answers, "it") == list(range(MANY))
+    assert structured(answers[0], "RateLimit-Policy") == {"it": {"q": MANY, "qu": "concurrent-requests"}}
 
 
 @pytest.mark.parametrize("name", AWKWARD)
