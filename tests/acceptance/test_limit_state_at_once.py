@@ -22,12 +22,6 @@ from flask_venuelimit import (
     VenueLimit,
     by_ip,
 )
-    FixedWindow,
-    SlidingWindow,
-    TokenBucket,
-    VenueLimit,
-    by_ip,
-)
 from tests.acceptance.callers import caller
 from tests.servers import run_app
 
