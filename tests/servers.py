@@ -218,7 +218,7 @@ def run_process(command: Sequence[str], address: str, folder: str, **environment
     # a minus in front names the process with its workers
     watcher = subprocess.Popen(["sh", "-c", _WATCHER, "sh", f"-{process.pid}", folder], stdin=subprocess.PIPE)
     try:
-        wait_until(lambda: _accepts(address) or process.poll() is not None, what=f"{address} accepts")
+        wait_until(lambda: _accepts(address) or process.poll() is not None, 30, what=f"{address} accepts")
         if process.poll() is not None:
             raise RuntimeError(f"{command} ended by itself:\n{log.read_text()[-2000:]}")
         yield Served(address, log)
