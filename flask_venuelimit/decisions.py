@@ -72,7 +72,7 @@ class Receipt:
     :ivar local: whether this process counted it in place of a failing store.
     """
 
-    __slots__ = ("_redeemable", "charge", "charged", "error", "local", "pause", "records")
+    __slots__ = ("_redeemable", "allowed", "charge", "charged", "error", "local", "pause", "records")
 
     def __init__(
         self,
@@ -88,12 +88,9 @@ class Receipt:
         self.error = error
         self.pause = pause
         self.local = False
+        #: Whether every cell had room, and somebody could tell.
+        self.allowed = pause is None and False not in [record.allowed for record in records]
         self._redeemable = [None] if charged else []
-
-    @property
-    def allowed(self) -> bool:
-        """Whether every cell had room, and somebody could tell."""
-        return self.pause is None and all(record.allowed for record in self.records)
 
     def slots(self) -> Receipt | None:
         """What this charge holds only for as long as it is used, as a receipt of its own; None if nothing."""

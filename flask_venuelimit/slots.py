@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .decisions import Receipt
-from .storage.process import PerProcess
+from .storage.process import Counting
 
 #: How many times a lease is renewed, at most, before it would lapse.
 _RENEWALS = 10
@@ -29,7 +29,7 @@ class Held:
     def __init__(
         self,
         body: Iterable[Any],
-        storage: PerProcess,
+        storage: Counting,
         receipts: list[Receipt],
         clock: Callable[[], float],
         since: float,

@@ -29,7 +29,7 @@ from .settings import ENABLED, Settings
 from .storage import Storage
 from .storage.guarded import Guarded
 from .storage.memory import MemoryStorage
-from .storage.process import PerProcess
+from .storage.process import Counting, PerProcess
 from .visits import Visit
 
 #: Where an app keeps this, in ``app.extensions``.
@@ -66,7 +66,10 @@ class AppState:
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
         here = MemoryStorage(clock=self.clock)
         guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
-        self.storage = PerProcess(guarded, here)
+        self.storage: Counting = PerProcess(guarded, here)
+        if isinstance(storage, MemoryStorage):
+            # it cannot fail, and is this process's own: nothing has to stand in front of it
+            self.storage = storage
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1
         self._warned: set[object] = set()

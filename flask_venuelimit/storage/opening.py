@@ -6,13 +6,10 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
-from ..errors import ConfigurationError
+from .clients import Line
+from .connecting import bad, cluster, one_server, sentinels, split
 from .memory import MemoryStorage
 from .noop import NoopStorage
 from .redis import RedisStorage
@@ -21,10 +18,6 @@ Clock = Callable[[], float]
 
 _SCHEMES = ("memory", "redis", "rediss", "unix", "valkey", "valkeys", "redis+sentinel", "redis+cluster")
 _KNOWN = ", ".join(f"{scheme}://" for scheme in _SCHEMES)
-#: What redis-py calls the schemes it does not know.
-_TRANSLATED = {"valkey": "redis", "valkeys": "rediss"}
-_CONNECT_SECONDS = 0.25
-_ANSWER_SECONDS = 0.1
 
 
 def open_storage(source: Any, options: Mapping[str, Any] | None = None, clock: Clock | None = None) -> Any:
@@ -48,11 +41,17 @@ def _named(uri: str, options: Mapping[str, Any], clock: Clock | None) -> MemoryS
     scheme = _scheme(uri)
     if scheme == "memory":
         return _memory(uri, clock or time.monotonic)
-    if scheme in ("redis+sentinel", "redis+cluster"):
-        raise _bad(f"names {scheme}://, which is not built yet. Use redis:// for now.")
     if scheme not in _SCHEMES:
-        raise _bad(f"names the unknown scheme {scheme}://. Use one of {_KNOWN}.")
-    return RedisStorage(_redis(uri, scheme, options), clock)
+        raise bad(f"names the unknown scheme {scheme}://. Use one of {_KNOWN}.")
+    return RedisStorage.over(_line(uri, scheme, options), clock)
+
+
+def _line(uri: str, scheme: str, options: Mapping[str, Any]) -> Line:
+    if scheme == "redis+sentinel":
+        return sentinels(uri, options)
+    if scheme == "redis+cluster":
+        return cluster(uri, options)
+    return one_server(uri, scheme, options)
 
 
 def _is_store(source: object) -> bool:
@@ -62,82 +61,19 @@ def _is_store(source: object) -> bool:
 def _scheme(uri: str) -> str:
     match = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", uri)
     if match is None:
-        raise _bad(f"has no scheme. Use one of {_KNOWN}.")
+        raise bad(f"has no scheme. Use one of {_KNOWN}.")
     return match[1].lower()
 
 
 def _memory(uri: str, clock: Clock) -> MemoryStorage:
-    parts = _split(uri)
+    parts = split(uri)
     if parts.netloc or parts.path.strip("/") or parts.fragment:
-        raise _bad("has more than options after memory://. Use memory:// or memory://?max_keys=100000.")
+        raise bad("has more than options after memory://. Use memory:// or memory://?max_keys=100000.")
     query = parse_qs(parts.query, keep_blank_values=True)
     given = query.pop("max_keys", ["100000"])
     if query:
-        raise _bad(f"has the unknown option {min(query)!r}. memory:// knows max_keys only.")
+        raise bad(f"has the unknown option {min(query)!r}. memory:// knows max_keys only.")
     # one text, digits only, not all of them 0
     if not re.fullmatch("0*[1-9][0-9]{,14}", "&".join(given)):
-        raise _bad(f"has max_keys={', '.join(given)!r}. Use one whole number of at least 1.")
+        raise bad(f"has max_keys={', '.join(given)!r}. Use one whole number of at least 1.")
     return MemoryStorage(int(given[0]), clock)
-
-
-def _redis(uri: str, scheme: str, options: Mapping[str, Any]) -> redis.Redis:
-    """Make a client that gives up quickly and does not try again: the breaker sees to what follows."""
-    parts = _split(uri)
-    _check_place(parts, scheme)
-    url = _TRANSLATED.get(scheme, scheme) + uri[len(scheme) :]
-    defaults: dict[str, Any] = {
-        "socket_connect_timeout": _CONNECT_SECONDS,
-        "socket_timeout": _ANSWER_SECONDS,
-        # redis-py 8 would try ten times
-        "retry": Retry(NoBackoff(), 0),
-    }
-    problem = ""
-    try:
-        client = redis.Redis.from_url(url, **defaults | dict(options))
-        pool = client.connection_pool
-        # made and thrown away unconnected: only so does redis-py tell which options it knows
-        pool.connection_class(**pool.connection_kwargs)
-    except (TypeError, ValueError, redis.RedisError) as error:
-        problem = _name_option(error, [*parse_qs(parts.query, keep_blank_values=True), *options])
-    if problem:
-        # outside the except block, so that no traceback leads to redis-py's own text and the URL in it
-        raise ConfigurationError(problem)
-    return client
-
-
-def _split(uri: str) -> SplitResult:
-    try:
-        parts = urlsplit(uri)
-        sound = parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise _bad(
-            "has a host or port that cannot be read. Use a port from 1 to 65535, and percent-encode "
-            "special characters in a password."
-        )
-    return parts
-
-
-def _check_place(parts: SplitResult, scheme: str) -> None:
-    if parts.fragment:
-        raise _bad("has a # in it. Percent-encode special characters in a password.")
-    if scheme == "unix":
-        if not parts.path.strip("/"):
-            raise _bad("names no socket. Use unix:///path/to/redis.sock.")
-    elif not re.fullmatch("/?[0-9]*/?", parts.path):
-        raise _bad("has a path that is no database number. Use redis://host:port/0.")
-
-
-def _name_option(error: Exception, names: list[str]) -> str:
-    """Say which option redis-py would not take; its value may be a secret, so only by its name."""
-    quoted = [name for name in names if name in re.findall(r"\w+", str(error))]
-    which = f"the option {quoted[0]!r}" if quoted else "an option"
-    return (
-        f"VENUELIMIT_STORAGE_URI or VENUELIMIT_STORAGE_OPTIONS has {which} that redis-py does not take "
-        f"({type(error).__name__}). The names and values are those of redis.Redis(...)."
-    )
-
-
-def _bad(what: str) -> ConfigurationError:
-    return ConfigurationError(f"VENUELIMIT_STORAGE_URI {what}")

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from ..decisions import Charge, Receipt
 from .guarded import Guarded
 from .memory import MemoryStorage
 from .together import Part, decide_in_turn, refuses
+
+
+class Counting(Protocol):
+    """What limits ask of storage, whatever stands in front of the store that counts."""
+
+    counts: bool
+
+    def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
+        """Charge all or none; None stands for each charge that nobody counted."""
+        ...
+
+    def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
+        """Look, writing nothing."""
+        ...
+
+    def refund(self, receipts: Sequence[Receipt]) -> None:
+        """Give back what these receipts charged."""
+        ...
+
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Renew the slots that these receipts hold."""
+        ...
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these counters."""
+        ...
 
 
 class PerProcess:
