@@ -21,6 +21,7 @@ from tests.servers import StoreServer
 from tests.storage.asking import hit
 
 KNOWN = "memory://, redis://, rediss://, unix://, valkey://, valkeys://, redis+sentinel://, redis+cluster://"
+SENTINEL = "Use redis+sentinel://host1:26379,host2:26379/service, and /service/1 for database 1."
 UNREADABLE = (
     "VENUELIMIT_STORAGE_URI has a host or port that cannot be read. Use a port from 1 to 65535, and "
     "percent-encode special characters in a password."
@@ -140,8 +141,14 @@ def test_an_asyncio_client_is_told_so() -> None:
         ("", f"has no scheme. Use one of {KNOWN}."),
         ("localhost:6379", f"has no scheme. Use one of {KNOWN}."),
         ("memcached://h", f"names the unknown scheme memcached://. Use one of {KNOWN}."),
-        ("redis+sentinel://h/s", "names redis+sentinel://, which is not built yet. Use redis:// for now."),
-        ("redis+cluster://h", "names redis+cluster://, which is not built yet. Use redis:// for now."),
+        ("redis+sentinel://h", f"names no service of Sentinel's. {SENTINEL}"),
+        ("redis+sentinel://h1,h2:2/", f"names no service of Sentinel's. {SENTINEL}"),
+        ("redis+sentinel://h/service/x", f"names no service of Sentinel's. {SENTINEL}"),
+        (
+            "redis+cluster://h/3",
+            "names a database, and a cluster has only 0. Use redis+cluster://host1:6379,host2:6379.",
+        ),
+        ("redis+cluster://h#", "has a # in it. Percent-encode special characters in a password."),
         (
             "memory://host",
             "has more than options after memory://. Use memory:// or memory://?max_keys=100000.",
@@ -164,10 +171,22 @@ def test_a_bad_uri_is_told_what_is_wrong(uri: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["h:port", "h:0", "h:70000", "[::1", ":pa/ss@h"])
-def test_a_bad_place_is_told_what_is_wrong(place: str) -> None:
+@pytest.mark.parametrize("uri", ["redis://{}", "redis+sentinel://{}/s", "redis+sentinel://h:1,{}/s"])
+def test_a_bad_place_is_told_what_is_wrong(uri: str, place: str) -> None:
     """A port or host that cannot be read is named as such, whatever made it so."""
     with pytest.raises(ConfigurationError) as caught:
-        open_storage(f"redis://{place}")
+        open_storage(uri.format(place))
+    assert str(caught.value) in (
+        UNREADABLE,
+        f"VENUELIMIT_STORAGE_URI names no service of Sentinel's. {SENTINEL}",
+    )
+
+
+@pytest.mark.parametrize("hosts", ["", ",", "h:1,", "h:1,u:p@h:2", "h 1", "h:1;h:2"])
+def test_bad_places_of_a_cluster_are_told_what_is_wrong(hosts: str) -> None:
+    """Each host counts, and one user is everybody's."""
+    with pytest.raises(ConfigurationError) as caught:
+        open_storage(f"redis+cluster://{hosts}")
     assert str(caught.value) == UNREADABLE
 
 
@@ -203,7 +222,12 @@ def test_a_bad_option_is_named(query: str, options: dict[str, Any], what: str) -
         "redis://u:hunter2#@h",
         "redis://u:hunter2@h?socket_timeout=hunter2",
         "redis://h?password=hunter2&wrong=hunter2",
-        "redis+sentinel://:hunter2@h/s",
+        "redis+sentinel://:hunter2@h",
+        "redis+sentinel://h:1,u:hunter2@h:2/s",
+        "redis+sentinel://:hunter2@h/s?wrong=hunter2",
+        "redis+cluster://u:hunter2@h:port",
+        "redis+cluster://u:hunter2@h/7",
+        "redis+cluster://u:hunter2@h?socket_timeout=hunter2",
         "redis://u:hunter2@[h",
     ],
 )

@@ -1,0 +1,146 @@
+"""One call a subject, where the keys of different subjects live on different servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from ..decisions import Cell, Charge, Receipt
+from ..policies import FixedWindow
+from .clients import FAILURES
+from .together import refuses, returned
+
+_T = TypeVar("_T")
+#: A policy that refuses everything.
+_CLOSED = FixedWindow(0, per=1)
+
+
+class OneServer(Protocol):
+    """A store that decides in one step what lives on one server."""
+
+    def decide(self, charges: Sequence[Charge]) -> list[Receipt]:
+        """Charge all or none."""
+        ...
+
+    def peek(self, charges: Sequence[Charge]) -> list[Receipt]:
+        """Look, writing nothing."""
+        ...
+
+    def refund(self, receipts: Sequence[Receipt]) -> None:
+        """Give back what these receipts charged."""
+        ...
+
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Renew the slots that these receipts hold."""
+        ...
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these counters."""
+        ...
+
+
+class BySubject:
+    """Asks once a subject, and keeps all or none across these calls.
+
+    All keys of a subject have one hash tag, and so live on one server (Redis Cluster specification, "Hash
+    tags"). What an earlier call charged is given back once a later one refuses or fails.
+
+    :param one: is asked about one subject at a time.
+    """
+
+    def __init__(self, one: OneServer) -> None:
+        self._one = one
+
+    def decide(self, charges: Sequence[Charge]) -> list[Receipt]:
+        """Charge all of ``charges``, or none of them if a binding one does not fit; failure limits stay.
+
+        :raises Exception: a server failed; nothing stays charged where the others can be told so.
+        """
+        groups = _groups(charges, _subject)
+        if len(groups) == 1:
+            return self._one.decide(charges)
+        answers: dict[int, Receipt] = {}
+        try:
+            self._decide(groups, answers)
+        except FAILURES:
+            self._give_back(answers.values())
+            raise
+        return [answers[id(charge)] for charge in charges]
+
+    def peek(self, charges: Sequence[Charge]) -> list[Receipt]:
+        """Look at each charge, a call a subject."""
+        answers = [receipt for group in _groups(charges, _subject) for receipt in self._one.peek(group)]
+        found = {id(receipt.charge): receipt for receipt in answers}
+        return [found[id(charge)] for charge in charges]
+
+    def refund(self, receipts: Sequence[Receipt]) -> None:
+        """Give back what these receipts charged, a call a subject."""
+        _each(self._one.refund, _groups(receipts, lambda receipt: _subject(receipt.charge)))
+
+    def renew(self, receipts: Sequence[Receipt]) -> None:
+        """Renew the slots that these receipts hold, a call a subject."""
+        _each(self._one.renew, _groups(receipts, lambda receipt: _subject(receipt.charge)))
+
+    def reset(self, keys: Sequence[str]) -> None:
+        """Forget these counters, a call a subject."""
+        _each(self._one.reset, _groups(keys, hash_tag))
+
+    def _decide(self, groups: Iterable[list[Charge]], answers: dict[int, Receipt]) -> None:
+        """Ask about one group after the other; after a refusal only failure limits are still charged."""
+        refused = False
+        for group in groups:
+            asked = [*group, _barrier(group)] if refused else group
+            receipts = self._one.decide(asked)[: len(group)]
+            if not refused and any(map(refuses, receipts)):
+                refused = True
+                back = [receipt for receipt in answers.values() if not receipt.charge.stays]
+                taken = self._give_back(back)
+                answers.update((id(receipt.charge), returned(receipt)) for receipt in taken)
+            answers.update((id(receipt.charge), receipt) for receipt in receipts)
+
+    def _give_back(self, receipts: Iterable[Receipt]) -> list[Receipt]:
+        """Undo what was charged so far, where the server can be asked."""
+        taken = [receipt for receipt in receipts if receipt.charged]
+        self.refund(taken)
+        return taken
+
+
+def hash_tag(key: str) -> str:
+    """What decides where a key lives: the text in its first pair of braces, else the whole key."""
+    _, opened, rest = key.partition("{")
+    tag, closed, _ = rest.partition("}")
+    return tag if opened and closed and tag else key
+
+
+def _subject(charge: Charge) -> str:
+    return hash_tag(charge.cells[0].key)
+
+
+def _groups(things: Iterable[_T], tag: Callable[[_T], str]) -> list[list[_T]]:
+    """Put together what has the same tag, in the order in which tags come first."""
+    found: dict[str, list[_T]] = {}
+    for thing in things:
+        found.setdefault(tag(thing), []).append(thing)
+    return list(found.values())
+
+
+def _barrier(group: Sequence[Charge]) -> Charge:
+    """A charge that refuses the others of its call: they are looked at, and failure limits are charged."""
+    key = group[0].cells[0].key
+    # a key of its own that lives where the others do, under the same prefix, and that is never written
+    return Charge((Cell(f"{{{key}}}" if hash_tag(key) == key else f"{key}!", _CLOSED),))
+
+
+def _each(call: Callable[[list[_T]], None], groups: Iterable[list[_T]]) -> None:
+    """Make each of these calls, whatever becomes of the others.
+
+    :raises Exception: the first failure.
+    """
+    failures = []
+    for group in groups:
+        try:
+            call(group)
+        except FAILURES as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
