@@ -62,7 +62,7 @@ def ours(uri: str | None, limits: int, *, everywhere: bool = True, headers: bool
 def theirs(uri: str, limits: int, *, strategy: str = "sliding-window-counter") -> Flask:
     """Make the same app under Flask-Limiter, with headers."""
     app = bare()
-    rates = [f"{PLENTY} per {60 + number} seconds" for number in range(limits)]
+    rates: list[Any] = [f"{PLENTY} per {60 + number} seconds" for number in range(limits)]
     Limiter(
         get_remote_address,
         app=app,
@@ -131,7 +131,7 @@ def commands(client: Any, app: Flask, requests: int = 100) -> float:
     own = {"cmdstat_config|resetstat", "cmdstat_info"}
     # what a script does inside is no round trip, and counts under the commands' own names
     scripted = {"cmdstat_get", "cmdstat_set", "cmdstat_pttl", "cmdstat_time", "cmdstat_pexpire"}
-    sent = {name: row["calls"] for name, row in stats.items() if name not in own | scripted}
+    sent: dict[str, float] = {name: row["calls"] for name, row in stats.items() if name not in own | scripted}
     return sum(sent.values()) / requests
 
 

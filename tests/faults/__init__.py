@@ -1,0 +1,1 @@
+"""Real servers that fail, in every way they do, and what becomes of requests meanwhile."""
