@@ -97,12 +97,14 @@ def _ticket(payload: object) -> Ticket | None:
     """
     if not isinstance(payload, list) or len(payload) not in (4, 5):
         return None
-    limit, until, back, message, shared = payload if len(payload) == 5 else [*payload, None]
-    if not isinstance(limit, str) or not isinstance(message, str | None):
-        return None
-    if not isinstance(until, int | float | None) or not -_FARTHEST < (until or 0) < _FARTHEST:
+    limit, until, back, message, shared = [*payload, None][:5]
+    if not isinstance(limit, str) or not isinstance(message, str | None) or not _is_time(until):
         return None
     return Ticket(limit, until, _way_back.local(back), message, None if shared is None else shared == 1)
+
+
+def _is_time(until: object) -> bool:
+    return until is None or (isinstance(until, int | float) and -_FARTHEST < until < _FARTHEST)
 
 
 def _serializer(salt: bytes) -> URLSafeTimedSerializer:
