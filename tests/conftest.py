@@ -13,6 +13,7 @@ from hypothesis import settings
 from flask_venuelimit.testing import ManualClock
 from tests.parts import BROWSER, NGINX, require
 from tests.servers import StoreServer
+from tests.several import Cluster, run_cluster
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -60,6 +61,13 @@ def valkey_client(valkey: StoreServer) -> Iterator[redis.Redis]:
         yield client
         # redis-py 5 leaves the connections of other threads to the garbage collector
         client.connection_pool.disconnect()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A cluster for the whole run; a test that harms one runs its own."""
+    with run_cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=["memory", "redis"])

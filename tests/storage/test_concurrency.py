@@ -111,13 +111,13 @@ def test_many_slots_are_renewed_together(store: Store, clock: ManualClock) -> No
 
 def test_only_what_is_held_is_renewed(store: Store, clock: ManualClock) -> None:
     """The window of a limit that has both a window and slots ends when it would have."""
-    both = Charge((Cell("window", FixedWindow(5, per=60)), Cell("slots", TWO)))
+    both = Charge((Cell("{k}window", FixedWindow(5, per=60)), Cell("{k}slots", TWO)))
     (receipt,) = store.decide([both])
     clock.advance(50)
     store.renew([receipt])
     clock.advance(10)
-    assert remaining(store, FixedWindow(5, per=60), "window") == 5
-    assert remaining(store, TWO, "slots") == 1
+    assert remaining(store, FixedWindow(5, per=60), "{k}window") == 5
+    assert remaining(store, TWO, "{k}slots") == 1
 
 
 def test_a_slot_renewed_while_the_clock_is_back_keeps_its_place(store: Store, clock: ManualClock) -> None:

@@ -66,7 +66,9 @@ def test_one_refusal_and_nothing_is_charged(store: Store) -> None:
     receipts = store.decide([charge(TEN, 1, "a"), charge(ONE, 1, "full"), charge(TEN, 1, "b")])
     assert [receipt.allowed for receipt in receipts] == [True, False, True]
     assert [receipt.charged for receipt in receipts] == [False] * 3
-    assert receipts[0].records[0] == (True, 10, 0, 0, 0, "")
+    # in a cluster the first was charged and given back, which leaves its window open
+    assert receipts[0].records[0][:3] == (True, 10, 0)
+    assert receipts[2].records[0] == (True, 10, 0, 0, 0, "")
     assert remaining(store, TEN, "a") == remaining(store, TEN, "b") == 10
 
 
@@ -106,19 +108,19 @@ def test_a_shadow_limit_counts_with_the_others(store: Store) -> None:
 def test_a_limit_of_two_policies_is_charged_to_both_or_neither(store: Store, clock: ManualClock) -> None:
     """10 a minute and 30 in half an hour: 10, 10, 10, then 0, and the long window holds exactly 30."""
     short, long = FixedWindow(10, per=60), FixedWindow(30, per=1800)
-    both = Charge((Cell("short", short), Cell("long", long)))
+    both = Charge((Cell("{k}short", short), Cell("{k}long", long)))
     admitted = []
     for times in (16, 15, 15, 1):
         admitted.append(sum(store.decide([both])[0].charged for _ in range(times)))
         clock.advance(60)
     assert admitted == [10, 10, 10, 0]
-    assert remaining(store, long, "long") == 0
-    assert remaining(store, short, "short") == 10
+    assert remaining(store, long, "{k}long") == 0
+    assert remaining(store, short, "{k}short") == 10
 
 
 def test_the_tightest_of_two_policies_speaks(store: Store) -> None:
     """A limit of several policies shows the one with the longest wait when it refuses."""
-    both = Charge((Cell("a", FixedWindow(1, per=60)), Cell("b", FixedWindow(1, per=1800))))
+    both = Charge((Cell("{k}a", FixedWindow(1, per=60)), Cell("{k}b", FixedWindow(1, per=1800))))
     assert store.decide([both])[0].tightest() == 1
     refused = store.decide([both])[0]
     assert [record.wait for record in refused.records] == [60 * SECOND, 1800 * SECOND]

@@ -99,7 +99,7 @@ def test_turns_ahead_of_a_clock_set_back_are_waited_for(store: Store, clock: Man
 
 def test_a_queue_and_a_window_agree_or_nobody_waits(store: Store) -> None:
     """A limit of both delays only whom the window lets pass."""
-    both = Charge((Cell("queue", QUEUE), Cell("window", FixedWindow(2, per=60))))
+    both = Charge((Cell("{k}queue", QUEUE), Cell("{k}window", FixedWindow(2, per=60))))
     answers = [store.decide([both])[0] for _ in range(3)]
     assert [answer.charged for answer in answers] == [True, True, False]
-    assert look(store, QUEUE, key="queue").delay == SECOND
+    assert look(store, QUEUE, key="{k}queue").delay == SECOND

@@ -140,10 +140,10 @@ def test_a_refund_never_overfills_a_bucket(store: Store, clock: ManualClock) -> 
 def test_both_policies_of_a_limit_are_refunded(store: Store) -> None:
     """A limit of several policies gets its charge back on each of its counters."""
     short, long = FixedWindow(3, per=60), FixedWindow(5, per=1800)
-    receipts = store.decide([Charge((Cell("short", short), Cell("long", long)), 2)])
+    receipts = store.decide([Charge((Cell("{k}short", short), Cell("{k}long", long)), 2)])
     store.refund(receipts)
-    assert remaining(store, short, "short") == 3
-    assert remaining(store, long, "long") == 5
+    assert remaining(store, short, "{k}short") == 3
+    assert remaining(store, long, "{k}long") == 5
 
 
 @every_policy
