@@ -1,6 +1,6 @@
 """Every ``VENUELIMIT_`` setting, read once into one frozen value.
 
-``VENUELIMIT_ENABLED`` alone is asked at each request, by the extension, so that a test can switch it.
+``VENUELIMIT_ENABLED`` alone is read at each request, by the app's state, so that a test can switch it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ class Settings:
 
     :param storage_uri: where counts live, or None: limiting is off.
     :param storage_options: redis-py's own options.
-    :param require_storage: whether a missing storage is an error.
     :param salt: keys the digests of subjects and signs the limit page's token.
     :param key_prefix: what every storage key begins with.
     :param ipv6_prefix: how many bits of an IPv6 address make one client.
@@ -46,7 +45,6 @@ class Settings:
 
     storage_uri: str | None = None
     storage_options: Mapping[str, Any] = field(default_factory=dict)
-    require_storage: bool = False
     salt: bytes = b""
     key_prefix: str = "venuelimit"
     ipv6_prefix: int = 56
@@ -74,8 +72,7 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
 
     uri = setting("STORAGE_URI", checks.optional_text, None)
     counted = storage_given or uri is not None
-    require = setting("REQUIRE_STORAGE", checks.switch, False)
-    if require and not counted:
+    if setting("REQUIRE_STORAGE", checks.switch, False) and not counted:
         raise ConfigurationError(
             "VENUELIMIT_REQUIRE_STORAGE is set, but there is no storage, so no limit would count. "
             "Set VENUELIMIT_STORAGE_URI, for instance to redis://localhost:6379."
@@ -85,18 +82,17 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
     return Settings(
         storage_uri=uri,
         storage_options=setting("STORAGE_OPTIONS", checks.mapping, {}),
-        require_storage=require,
         salt=checks.salt(config, counted),
-        key_prefix=setting("KEY_PREFIX", checks.key_prefix, "venuelimit"),
-        ipv6_prefix=setting("IPV6_PREFIX", checks.ipv6_prefix, 56),
-        page_path=setting("PAGE_PATH", checks.page_path, "/too-many-requests"),
-        page_mode=setting("PAGE_MODE", checks.page_mode, "redirect"),
-        retry_jitter=setting("RETRY_JITTER", checks.jitter, 0.1),
-        headers=setting("HEADERS", checks.header_kinds, ("draft", "trio")),
-        robots_txt=setting("ROBOTS_TXT", checks.switch, False),
-        on_error=setting("ON_ERROR", checks.on_error, "allow"),
+        key_prefix=setting("KEY_PREFIX", checks.key_prefix, Settings.key_prefix),
+        ipv6_prefix=setting("IPV6_PREFIX", checks.ipv6_prefix, Settings.ipv6_prefix),
+        page_path=setting("PAGE_PATH", checks.page_path, Settings.page_path),
+        page_mode=setting("PAGE_MODE", checks.page_mode, Settings.page_mode),
+        retry_jitter=setting("RETRY_JITTER", checks.jitter, Settings.retry_jitter),
+        headers=setting("HEADERS", checks.header_kinds, Settings.headers),
+        robots_txt=setting("ROBOTS_TXT", checks.switch, Settings.robots_txt),
+        on_error=setting("ON_ERROR", checks.on_error, Settings.on_error),
         limits=setting("LIMITS", checks.plans, {}),
-        exempt_networks=setting("EXEMPT_NETWORKS", checks.networks, ()),
+        exempt_networks=setting("EXEMPT_NETWORKS", checks.networks, Settings.exempt_networks),
         proxies=checks.proxies(
             setting("TRUSTED_PROXIES", checks.believed, ()),
             setting("FORWARDED_HEADER", checks.header_name, None),
@@ -104,11 +100,11 @@ def read_settings(config: Mapping[str, Any], *, storage_given: bool = False) -> 
     )
 
 
+#: Settings that are read, but are no field of their own.
+_READ_BESIDES = ("enabled", "require_storage", "trusted_proxies", "forwarded_header")
 #: What an app may set, for the hint at a misspelt name.
 KNOWN = frozenset(
-    PREFIX + name.upper()
-    for name in (*Settings.__dataclass_fields__, "enabled", "trusted_proxies", "forwarded_header")
-    if name != "proxies"
+    PREFIX + name.upper() for name in (*Settings.__dataclass_fields__, *_READ_BESIDES) if name != "proxies"
 )
 
 
