@@ -1,6 +1,7 @@
 """How each kind of setting is checked: what it may be, and what to say where it is not.
 
-Every function takes the setting's name, which its message names, and the value as the app has it.
+A function takes the setting's name, which its message names, and the value as the app has it; ``proxies`` and
+``salt`` make one thing of two settings. What it raises is a ConfigurationError.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .addresses import Network, parse_network
+from .decisions import ON_ERROR
 from .edges import EDGES
 from .errors import ConfigurationError
-from .policies import ON_ERROR, Policy, as_policies
+from .policies import Policy, as_policies
 from .proxies import Proxies
 
 PREFIX = "VENUELIMIT_"
@@ -66,7 +68,7 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
 
 
 def on_error(name: str, value: object) -> str:
-    """Read what limits do while storage fails."""
+    """Read what becomes of requests while storage fails."""
     if value not in ON_ERROR:
         raise ConfigurationError(f"{name} is {value!r}. Use one of: {', '.join(ON_ERROR)}.")
     return str(value)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .policies import Policy
+from .quantities import MOST, SECOND
 
-_MICROSECONDS = 1_000_000
-#: The quota of what is not limited: the largest number a header field holds (RFC 9651, 3.3.1).
-UNLIMITED = 999_999_999_999_999
+#: What may become of a charge while storage fails.
+ON_ERROR = ("allow", "local", "deny")
 
 
 class Cell(NamedTuple):
@@ -30,7 +30,7 @@ class Charge(NamedTuple):
     :param binding: whether its refusal refuses the whole point (a shadow limit's does not).
     :param stays: whether it stays charged though another charge refuses (a failure limit's does: the
         refusal is a failure).
-    :param on_error: what becomes of it while storage fails: ``allow``, ``local`` or ``deny``.
+    :param on_error: what becomes of it while storage fails: one of :data:`ON_ERROR`.
     :param per_process: whether it is counted in this process, ahead of the shared store.
     """
 
@@ -200,9 +200,9 @@ def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) 
         policy.quota,
         policy.window,
         record.remaining,
-        None if wait is None else wait / _MICROSECONDS,
-        record.reset / _MICROSECONDS,
-        delay / _MICROSECONDS,
+        None if wait is None else wait / SECOND,
+        record.reset / SECOND,
+        delay / SECOND,
         subject,
         shadow,
         receipt,
@@ -212,9 +212,9 @@ def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) 
 def uncounted(name: str, subject: str, policy: Policy | None, *, shadow: bool = False) -> Decision:
     """Make the decision that stands where nobody counted: no storage, limiting off, failed open.
 
-    :param policy: None where nothing is limited.
+    :param policy: None where nothing is limited; the quota is then the largest number a header field holds.
     """
-    quota = UNLIMITED if policy is None else policy.quota
+    quota = MOST if policy is None else policy.quota
     window = None if policy is None else policy.window
     return Decision(name, True, quota, window, quota, 0.0, 0.0, 0.0, subject, shadow)
 

@@ -19,8 +19,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from .decisions import Decision
-
-_MICROSECONDS = 1_000_000
+from .quantities import SECOND
 
 
 class Shown(NamedTuple):
@@ -51,7 +50,7 @@ def whole_seconds(seconds: float) -> int:
     Waits are exact to the microsecond, and what lies below that is an artefact of floats: 58.001 is 59,
     but 1.0000000001 is 1.
     """
-    return -(-round(seconds * _MICROSECONDS) // _MICROSECONDS)
+    return -(-round(seconds * SECOND) // SECOND)
 
 
 @lru_cache(maxsize=1024)

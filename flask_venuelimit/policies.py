@@ -26,9 +26,6 @@ from .quantities import (
     split_rates,
 )
 
-#: What may become of a limit's requests while storage fails.
-ON_ERROR = ("allow", "local", "deny")
-
 
 class FixedWindow(Window):
     """A count per window; a window opens at a key's first hit and lasts ``per``.
@@ -132,7 +129,7 @@ class LeakyBucket(Bucket):
 
     def __post_init__(self) -> None:
         self.check_flow()
-        object.__setattr__(self, "max_delay", seconds(self, "max_delay", self.max_delay, or_none=True))
+        object.__setattr__(self, "max_delay", seconds(self, "max_delay", self.max_delay, or_zero=True))
         self.numbers  # noqa: B018 - a queue that cannot be counted fails where it is declared
 
     @property

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeGuard
 #: How policies take a length of time.
 Seconds: TypeAlias = "int | float | timedelta"
 
+#: Microseconds in a second: inside, times are whole microseconds.
 SECOND = 1_000_000
 _TICK = timedelta(microseconds=1)
 UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
@@ -56,16 +57,16 @@ def check_rate(owner: object, value: object) -> None:
         )
 
 
-def seconds(owner: object, name: str, value: object, *, or_none: bool = False) -> int | float:
-    """Take a length of time over 0 (or 0 as well, with ``or_none``) as seconds.
+def seconds(owner: object, name: str, value: object, *, or_zero: bool = False) -> int | float:
+    """Take a length of time over 0 (or 0 as well, with ``or_zero``) as seconds.
 
     :raises ValueError: it is none; the text quotes it.
     """
     # a timedelta counts microseconds, so that this division is exact
     length = plain(Fraction(value // _TICK, SECOND)) if isinstance(value, timedelta) else value
-    if _is_number(length) and (0.000_001 <= length <= LONGEST or (or_none and length == 0)):
+    if _is_number(length) and (0.000_001 <= length <= LONGEST or (or_zero and length == 0)):
         return length
-    least = "0 or over" if or_none else "over 0"
+    least = "0 or over" if or_zero else "over 0"
     raise ValueError(
         f"{type(owner).__name__}({name}={value!r}): {name} has to be {least}: seconds or a timedelta, "
         "from a microsecond to fifty years."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .decisions import Receipt
+from .quantities import SECOND
 from .storage.process import Counting
 
 #: How many times a lease is renewed, at most, before it would lapse.
@@ -90,4 +91,4 @@ class Held:
 
 
 def _lease(receipt: Receipt) -> float:
-    return min(cell.policy.span for cell in receipt.charge.cells) / 1_000_000
+    return min(cell.policy.span for cell in receipt.charge.cells) / SECOND

@@ -8,10 +8,11 @@ from typing import Any
 
 from flask import Response
 
+from . import checks
 from .callbacks import accept, alike
 from .errors import ConfigurationError
 from .keys import Key
-from .policies import ON_ERROR, Policy, as_policies
+from .policies import Policy, as_policies
 
 Cost = int | Callable[[], Any]
 #: The policies of a limit, or a function that tells them at each request.
@@ -57,8 +58,8 @@ class Terms:
             function = getattr(self, what)
             if function is not None:
                 accept(what, function)
-        if self.on_error is not None and self.on_error not in ON_ERROR:
-            raise ConfigurationError(f"on_error is {self.on_error!r}. Use one of: {', '.join(ON_ERROR)}.")
+        if self.on_error is not None:
+            checks.on_error("on_error", self.on_error)
 
     @property
     def spelling(self) -> str:

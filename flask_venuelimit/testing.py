@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-_MICROSECONDS = 1_000_000
+from .quantities import SECOND
 
 
 class ManualClock:
@@ -18,14 +18,14 @@ class ManualClock:
     """
 
     def __init__(self, start: float = 0.0) -> None:
-        self._now = round(start * _MICROSECONDS)
+        self._now = round(start * SECOND)
         self._lock = threading.Lock()
 
     def __call__(self) -> float:
         """Read the clock, in seconds."""
-        return self._now / _MICROSECONDS
+        return self._now / SECOND
 
     def advance(self, seconds: float) -> None:
         """Move the clock by ``seconds``; a negative number steps it back."""
         with self._lock:
-            self._now += round(seconds * _MICROSECONDS)
+            self._now += round(seconds * SECOND)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from ..decisions import Charge, Receipt, Record
+from ..quantities import SECOND
 
 #: How long a refusal is remembered at most, in microseconds, and how many are.
-LONGEST = 1_000_000
+LONGEST = SECOND
 MOST = 10_000
 
 
@@ -64,7 +65,7 @@ class Remembered:
                     self._refusals.pop(key, None)
 
     def _now(self) -> int:
-        return round(self._clock() * 1_000_000)
+        return round(self._clock() * SECOND)
 
     def _remember(self, receipt: Receipt) -> None:
         index = receipt.tightest()

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from redis.exceptions import InvalidResponse, NoScriptError
 
 from ..decisions import Charge, Receipt, Record
+from ..quantities import SECOND
 from .clients import Line
 from .rules import new_birth
 from .script import load_script
 
 _T = TypeVar("_T")
-_SECOND = 1_000_000
 #: How a charge's line and a cell's verdict can begin.
 _VERDICTS = ("0", "1")
 
@@ -72,7 +72,7 @@ class Scripted:
     def _run(self, mode: str, charges: Sequence[Charge], birth: str, arguments: Sequence[str | int]) -> Any:
         """Call the script: EVALSHA, and EVAL if the server does not know it yet."""
         keys = [cell.key for charge in charges for cell in charge.cells]
-        now = "" if self._clock is None else round(self._clock() * _SECOND)
+        now = "" if self._clock is None else round(self._clock() * SECOND)
         rest = (len(keys), *keys, mode, now, birth, len(charges), *arguments)
         try:
             return self._line.send(keys[0], "EVALSHA", self._script.sha, *rest)

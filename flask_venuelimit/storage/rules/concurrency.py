@@ -6,10 +6,9 @@ slot that is exactly a lease old has lapsed. When one will be given back cannot 
 
 from __future__ import annotations
 
+from ...quantities import SECOND
 from .log import Log, appended, dated, enter, find, leave, newest, removed, sum_before
 from .outcome import Outcome
-
-_SECOND = 1_000_000
 
 
 def take(state: Log | None, now: int, cost: int, birth: str, limit: int, lease: int) -> Outcome:
@@ -19,7 +18,7 @@ def take(state: Log | None, now: int, cost: int, birth: str, limit: int, lease: 
     :param birth: names the life that starts if there is no live state.
     """
     outcome = enter(state, now, cost, birth, limit, lease)
-    return outcome._replace(wait=outcome.wait and _SECOND, reset=_SECOND)
+    return outcome._replace(wait=outcome.wait and SECOND, reset=SECOND)
 
 
 def give_back(state: Log, now: int, cost: int, token: str, limit: int, lease: int) -> Log | None:
