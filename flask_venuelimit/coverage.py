@@ -26,10 +26,11 @@ UNMATCHED = "unmatched"
 class Coverage:
     """What covers one endpoint and method.
 
+    :param exempt: whether no limit at all touches it.
     :param front: decided before everything of the app.
     :param ending: decided after all before-request hooks.
     :param at_decorators: decided where the decorator stands.
-    :param silent: what this endpoint is exempt from.
+    :param exempt_from: limits that do not touch it, wherever they stand.
     :param names: what each limit is called here, those on other methods of the view included.
     :param plans: the app's own policies for named limits.
     :param view: the view function all this was read from.
@@ -41,7 +42,7 @@ class Coverage:
     front: tuple[Bucket, ...] = ()
     ending: tuple[Bucket, ...] = ()
     at_decorators: dict[Limit, Bucket] = field(default_factory=dict)
-    silent: frozenset[object] = frozenset()
+    exempt_from: frozenset[object] = frozenset()
     names: dict[Limit, str] = field(default_factory=dict)
     method: str = "GET"
     plans: Mapping[str, Plan] = field(default_factory=dict)
@@ -99,15 +100,17 @@ def cover(
     view = app.view_functions.get(endpoint or "")
     name = endpoint or UNMATCHED
     blueprints = _blueprints(app, endpoint)
-    spared = _spared(declared, view, method, blueprints)
-    if owner in spared or name.rpartition(".")[2] == "static":
+    exempt_from = _exempt_from(declared, view, method, blueprints)
+    if owner in exempt_from or name.rpartition(".")[2] == "static":
         return Coverage(name, exempt=True, method=method, plans=plans, view=view)
     outer = _outer(declared, blueprints)
     names = _names(name, [*_applications(_every_stack(view)), *outer])
-    covered = _covered([*_applications(_stacks(view, method)), *outer], spared, method)
+    covered = _covered([*_applications(_stacks(view, method)), *outer], exempt_from, method)
     made = [bucket(each, names[each], covered[each].cost, method, plans) for each in covered]
     front, ending, at_decorators = _points(made, {application.limit for application in outer}, declared)
-    return Coverage(name, False, front, ending, at_decorators, frozenset(spared), names, method, plans, view)
+    return Coverage(
+        name, False, front, ending, at_decorators, frozenset(exempt_from), names, method, plans, view
+    )
 
 
 def _outer(declared: Declarations, blueprints: Sequence[Any]) -> list[Application]:
@@ -117,12 +120,12 @@ def _outer(declared: Declarations, blueprints: Sequence[Any]) -> list[Applicatio
 
 
 def _covered(
-    applications: Iterable[Application], spared: set[object], method: str
+    applications: Iterable[Application], exempt_from: set[object], method: str
 ) -> dict[Limit, Application]:
     """The limits that apply, each where it is most specific: what is given first wins."""
     covered: dict[Limit, Application] = {}
     for application in applications:
-        if application.limit not in spared and covers_method(application.limit, method):
+        if application.limit not in exempt_from and covers_method(application.limit, method):
             covered.setdefault(application.limit, application)
     return covered
 
@@ -144,7 +147,7 @@ def _points(
     return tuple(front), tuple(ending), at_decorators
 
 
-def _spared(declared: Declarations, view: Any, method: str, blueprints: Sequence[Any]) -> set[object]:
+def _exempt_from(declared: Declarations, view: Any, method: str, blueprints: Sequence[Any]) -> set[object]:
     """What a view is exempt from: limits, or the whole limiter."""
     chain = list(_chain(view, method))
     marked = {each for target in chain for each in getattr(target, EXEMPT, ())}

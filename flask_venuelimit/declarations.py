@@ -104,7 +104,7 @@ class Declarations:
     blueprints: WeakKeyDictionary[Blueprint, list[Application]] = field(default_factory=WeakKeyDictionary)
     exempt_blueprints: WeakKeyDictionary[Blueprint, list[object]] = field(default_factory=WeakKeyDictionary)
     exempt_views: list[tuple[object, object]] = field(default_factory=list)
-    exempt_if: list[Callable[[], Any]] = field(default_factory=list)
+    exempt_predicates: list[Callable[[], Any]] = field(default_factory=list)
     loaders: dict[str, Loader] = field(
         default_factory=lambda: {
             "participant": Loader("participant", _participant, Stage.FRONT),
@@ -166,12 +166,12 @@ class Declarations:
                 self.limits.remove(limit)
                 limit.become(known.limit)
 
-    def excuse(self, predicate: Callable[[], Any]) -> None:
+    def exempt_if(self, predicate: Callable[[], Any]) -> None:
         """Exempt requests for which ``predicate`` answers true; twice is once."""
-        if not any(alike(predicate, known) for known in self.exempt_if):
-            self.exempt_if.append(predicate)
+        if not any(alike(predicate, known) for known in self.exempt_predicates):
+            self.exempt_predicates.append(predicate)
 
-    def spare(self, target: Any, what: object) -> None:
+    def exempt(self, target: Any, what: object) -> None:
         """Exempt a view, a view class or a blueprint from ``what``: one limit, or a whole limiter.
 
         :raises ConfigurationError: the target is none of these.

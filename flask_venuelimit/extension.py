@@ -209,12 +209,12 @@ class VenueLimit:
 
     def exempt(self, target: Target) -> Target:
         """Opt a view, a view class or a blueprint out of every limit; works as a decorator."""
-        self._declared.spare(target, self)
+        self._declared.exempt(target, self)
         return target
 
     def exempt_if(self, predicate: Loads) -> Loads:
         """Opt out every request for which ``predicate`` answers true; a decorator. Asked once a request."""
-        self._declared.excuse(accept("exempt_if", predicate))
+        self._declared.exempt_if(accept("exempt_if", predicate))
         return predicate
 
     # -- in a request ---------------------------------------------------------------------------

@@ -76,8 +76,8 @@ class Runtime(Protocol):
         """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""
         ...
 
-    def spare(self, target: Any, what: Limit | None) -> None:
-        """Exempt a view or blueprint from one limit, or from all where ``what`` is None."""
+    def exempt(self, target: Any, limit: Limit) -> None:
+        """Exempt a view or blueprint from one limit."""
         ...
 
 
@@ -177,7 +177,7 @@ class Limit:
 
     def exempt(self, target: Target) -> Target:
         """Opt a view, a view class or a blueprint out of this limit; works as a decorator."""
-        self._runtime.spare(target, self)
+        self._runtime.exempt(target, self)
         return target
 
     def hit(self, cost: int = 1, *, subject: object = None) -> Decision:

@@ -46,9 +46,9 @@ class Runtime:
         """Cover a blueprint, or the whole app where it is None."""
         self._declared.attach(Application(limit, cost), blueprint)
 
-    def spare(self, target: Any, what: Limit | None) -> None:
-        """Exempt a view or blueprint from one limit, or from all where ``what`` is None."""
-        self._declared.spare(target, what or self._owner)
+    def exempt(self, target: Any, limit: Limit) -> None:
+        """Exempt a view or blueprint from one limit."""
+        self._declared.exempt(target, limit)
 
     def refusal(self, limit: Limit, decision: Decision) -> Exception | None:
         """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""

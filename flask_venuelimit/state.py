@@ -175,13 +175,13 @@ class AppState:
             setattr(asked, _VISIT, visit)
             if not self.settings.proxies.any:
                 self._warn_of_an_overlooked_proxy(asked)
-            if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._excused(visit)):
-                visit.coverage = self._spared(asked)
+            if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._is_exempt(visit)):
+                visit.coverage = self._no_coverage(asked)
         return visit
 
     def page_visit(self, asked: Request) -> BaseResponse | None:
         """Answer somebody at the limit page; no limit touches the request."""
-        visit = Visit(self, asked, self._spared(asked))
+        visit = Visit(self, asked, self._no_coverage(asked))
         setattr(asked, _VISIT, visit)
         answer = page_views.respond(asked, self.settings)
         visit.shows_page = answer is not None and answer.mimetype == "text/html"
@@ -208,19 +208,21 @@ class AppState:
         client = self.settings.proxies.certain(asked.environ, asked.remote_addr)
         return client is not None and lies_in(client, networks)
 
-    def _spared(self, asked: Request) -> Coverage:
+    def _no_coverage(self, asked: Request) -> Coverage:
         """What covers a request that no limit may touch; by hand, limits have the app's numbers there too."""
         endpoint = asked.endpoint or UNMATCHED
         return Coverage(endpoint, exempt=True, method=self._method(asked), plans=self.settings.limits)
 
-    def _excused(self, visit: Visit) -> bool:
+    def _is_exempt(self, visit: Visit) -> bool:
+        """Whether one of the app's own predicates exempts the request."""
         return any(
-            visit.who.holds(f"exempt_if {predicate!r}", predicate) for predicate in self.declared.exempt_if
+            visit.who.holds(f"exempt_if {predicate!r}", predicate)
+            for predicate in self.declared.exempt_predicates
         )
 
     def _coverage_of(self, asked: Request) -> Coverage:
         if asked.method == "OPTIONS" and getattr(asked.url_rule, "provide_automatic_options", False):
-            return self._spared(asked)
+            return self._no_coverage(asked)
         if self._coverage_version != self.declared.version:
             self._coverage_version = self.declared.version
             self._coverage.clear()

@@ -117,7 +117,7 @@ class Visit:
             self.decide(found)
 
     def _stands(self, limit: Limit) -> bool:
-        undecided = limit not in self._decided and limit not in self.coverage.silent
+        undecided = limit not in self._decided and limit not in self.coverage.exempt_from
         return undecided and (self.method is None or covers_method(limit, self.method))
 
     def _at_decorator(self, application: Application) -> Bucket:
