@@ -47,7 +47,8 @@ class Hooks:
     def enter(self) -> ResponseReturnValue | None:
         """Show the limit page, or decide what can be known before anything of the app has run."""
         asked = current_request()
-        self._entered = True
+        if not self._entered:
+            self._tear_down_first()
         if page_views.concerns(asked.path, self._state.settings):
             return self._state.page_visit(asked)
         self._state.check_plans()
@@ -59,6 +60,16 @@ class Hooks:
                 except Refusal as refusal:
                     return self._answer(refusal)
         return None
+
+    def _tear_down_first(self) -> None:
+        """Give back before the app's own teardown functions, one of which may raise: Flask then stops.
+
+        They run in reverse, and may be registered until the first request.
+        """
+        functions = self._state.app.teardown_request_funcs[None]
+        # one step, because another thread may be tearing down
+        functions[:] = [*(each for each in functions if each != self.settle), self.settle]
+        self._entered = True
 
     def dispatch(self, *context: Any) -> ResponseReturnValue:
         """Decide what stands at the end of the app's hooks, then let Flask call the view."""

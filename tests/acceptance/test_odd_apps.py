@@ -11,7 +11,7 @@ import pytest
 from flask import Blueprint, Flask, request
 from flask.sessions import SessionInterface, SessionMixin
 
-from flask_venuelimit import FixedWindow, Limit, MemoryStorage, VenueLimit, by_ip
+from flask_venuelimit import Concurrency, FixedWindow, Limit, MemoryStorage, VenueLimit, by_ip
 from tests.acceptance.callers import NAVIGATING, C, caller, items, left, message, statuses
 
 
@@ -296,3 +296,18 @@ def test_any_method_that_http_can_spell_can_be_limited(app: Flask, limiter: Venu
         200,
         429,
     ]
+
+
+def test_a_teardown_function_that_raises_keeps_no_charge(app: Flask, limiter: VenueLimit) -> None:
+    """Whatever an app's own teardown does, a success has its charge back and a slot is free again."""
+    slots = limiter.limit(Concurrency(1), name="slots", key=by_ip).everywhere()
+    failures = limiter.failures("1/minute", name="failures").everywhere()
+    app.add_url_rule("/", "home", lambda: "ok")
+
+    @app.teardown_request
+    def broken(error: BaseException | None) -> None:
+        raise RuntimeError("torn")
+
+    with pytest.raises(RuntimeError, match="torn"):
+        caller(app).get("/")
+    assert [limit.peek(subject=C).remaining for limit in (slots, failures)] == [1, 1]
