@@ -13,6 +13,7 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as BaseResponse
 
+from .accepted import preferences
 from .decisions import Decision
 from .headers import whole_seconds
 from .page import token, views, way_back
@@ -256,8 +257,7 @@ def _prefers_html(request: Request) -> bool:
 def _named(request: Request) -> dict[str, float]:
     """The media types ``Accept`` names, without parameters and wildcards, with the best q of each."""
     named: dict[str, float] = {}
-    for value, q in request.accept_mimetypes:
-        kind = value.partition(";")[0].strip().lower()
+    for kind, q in preferences(request.headers.get("Accept", "")):
         if "*" not in kind:
             named[kind] = max(q, named.get(kind, 0))
     return named

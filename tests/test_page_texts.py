@@ -8,9 +8,8 @@ from string import Formatter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from werkzeug.datastructures import LanguageAccept
-from werkzeug.http import parse_accept_header
 
+from flask_venuelimit.accepted import preferences
 from flask_venuelimit.page.texts import TEXTS, choose, in_words, texts
 
 UNITS = ("second", "minute", "hour", "day")
@@ -60,13 +59,13 @@ def test_sentences_have_no_markup_and_no_loose_ends(language: str) -> None:
 )
 def test_the_reader_gets_the_language_they_like_best(accept: str, language: str) -> None:
     """Of those the page speaks, by q, whatever country is named; else English."""
-    assert choose(parse_accept_header(accept, LanguageAccept)) == language
+    assert choose(preferences(accept)) == language
 
 
 @given(st.text())
 def test_whatever_is_accepted_there_is_a_language(accept: str) -> None:
     """No header field makes the page fail."""
-    assert choose(parse_accept_header(accept, LanguageAccept)) in TEXTS
+    assert choose(preferences(accept)) in TEXTS
 
 
 def test_a_language_nobody_speaks_is_english() -> None:

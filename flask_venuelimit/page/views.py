@@ -13,6 +13,7 @@ from flask import Blueprint, Response, abort, request
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as BaseResponse
 
+from ..accepted import preferences
 from ..settings import Settings
 from . import token
 from .rendering import View, language_of, render
@@ -145,7 +146,7 @@ def _view(request: Request, settings: Settings, ticket: Ticket, wait: int | None
 
 
 def _language(request: Request) -> str:
-    return choose(request.accept_languages)
+    return choose(preferences(request.headers.get("Accept-Language", "")))
 
 
 def _show(view: View, status: int) -> BaseResponse:
