@@ -89,7 +89,7 @@ class VenueLimit:
         if not storage.counts:
             state.warn_of_no_storage()
 
-        Hooks(app, state).install(app)
+        Hooks(state).install()
         app.extensions[EXTENSION] = state
         self._runtime.apps.add(app)
 

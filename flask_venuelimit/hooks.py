@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
@@ -25,17 +24,18 @@ class Hooks:
     :param state: what the app keeps for its limiter.
     """
 
-    def __init__(self, app: Flask, state: AppState) -> None:
+    def __init__(self, state: AppState) -> None:
         self._state = state
-        self._dispatch = app.dispatch_request
+        self._dispatch = state.app.dispatch_request
         self._entered = False
 
-    def install(self, app: Flask) -> None:
+    def install(self) -> None:
         """Hook the app up: the one place that touches Flask's hook lists and ``dispatch_request``.
 
         First before every other hook, whenever those are registered; last after them; and once more right
         before the view, where no public hook stands.
         """
+        app = self._state.app
         # these ask Flask, which refuses once the app has served: then nothing has been done
         app.register_blueprint(page_views.blueprint(self._state.settings))
         register_handler(app, self.refuse)
@@ -46,14 +46,14 @@ class Hooks:
 
     def enter(self) -> ResponseReturnValue | None:
         """Show the limit page, or decide what can be known before anything of the app has run."""
-        asked = current_request()
+        request = current_request()
         if not self._entered:
             self._tear_down_first()
-        if page_views.concerns(asked.path, self._state.settings):
-            return self._state.page_visit(asked)
+        if page_views.concerns(request.path, self._state.settings):
+            return self._state.show_page(request)
         self._state.check_plans()
         if self._state.counting:
-            visit = self._state.visit(asked)
+            visit = self._state.visit(request)
             if visit.coverage.front:
                 try:
                     visit.decide(visit.coverage.front)
@@ -101,9 +101,9 @@ class Hooks:
 
     def refuse(self, refusal: Refusal) -> Response:
         """Answer a refusal that no handler of the app's own takes."""
-        asked = current_request()
-        response = render(refusal, asked, self._state.settings)
-        self._state.visit(asked).refused(refusal, response)
+        request = current_request()
+        response = render(refusal, request, self._state.settings)
+        self._state.visit(request).refused(refusal, response)
         return response
 
     def leave(self, response: Response) -> Response:
@@ -115,10 +115,10 @@ class Hooks:
 
     def settle(self, error: BaseException | None) -> None:
         """Give back what the end of the request says shall be given back."""
-        asked = current_request()
-        visit = self._state.known_visit(asked)
+        request = current_request()
+        visit = self._state.known_visit(request)
         if visit is not None:
             visit.settle(error)
         # a context that is only pushed, to build URLs for instance, is no first request
         if self._entered:
-            self._state.look_around(asked)
+            self._state.look_around(request)

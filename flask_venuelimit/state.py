@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from flask import Flask, Request, request
+from flask import Flask, Request
+from flask import request as flask_request
 from werkzeug.wrappers import Response as BaseResponse
 
 from . import signals
@@ -64,12 +65,7 @@ class AppState:
         self.raw_storage = storage
         #: Reads seconds, as storage does where it was given a clock.
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
-        here = MemoryStorage(clock=self.clock)
-        guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
-        self.storage: Counting = PerProcess(guarded, here)
-        if isinstance(storage, MemoryStorage):
-            # it cannot fail, and is this process's own: nothing has to stand in front of it
-            self.storage = storage
+        self.storage = self._in_front_of(storage)
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1
         self._warned: set[object] = set()
@@ -126,12 +122,12 @@ class AppState:
             "for one process.",
         )
 
-    def look_around(self, asked: Request) -> None:
+    def look_around(self, request: Request) -> None:
         """Warn, at the end of the first request, of what only a running app shows."""
         if not self._looked_around:
             self._looked_around = True
             self._warn_of_idle_limits()
-            self._warn_of_several_processes(asked)
+            self._warn_of_several_processes(request)
 
     def _warn_of_idle_limits(self) -> None:
         """Say which limits cover nothing: their decorator may stand above ``@app.route``."""
@@ -142,11 +138,11 @@ class AppState:
                 where = f"it decorates {names}, but no route leads there; put it below @app.route"
             self.warn_once(("idle", limit), f"the limit {limit.name or limit!r} covers nothing: {where}.")
 
-    def _warn_of_an_overlooked_proxy(self, asked: Request) -> None:
+    def _warn_of_an_overlooked_proxy(self, request: Request) -> None:
         """Say that a proxy seems to stand in front, so that everybody shares its address."""
         if "overlooked" in self._warned:
             return
-        header = self.settings.proxies.overlooked(asked.environ)
+        header = self.settings.proxies.overlooked(request.environ)
         if header is not None:
             self.warn_once(
                 "overlooked",
@@ -156,9 +152,9 @@ class AppState:
                 "that is not X-Forwarded-For), or use werkzeug's ProxyFix.",
             )
 
-    def _warn_of_several_processes(self, asked: Request) -> None:
+    def _warn_of_several_processes(self, request: Request) -> None:
         """Say that counts in one process's memory are not the other workers' (PEP 3333 tells of them)."""
-        if isinstance(self.raw_storage, MemoryStorage) and asked.environ.get("wsgi.multiprocess"):
+        if isinstance(self.raw_storage, MemoryStorage) and request.environ.get("wsgi.multiprocess"):
             self.warn_once(
                 "several processes",
                 "memory:// counts in one process, and the server runs several: each client gets every limit "
@@ -167,29 +163,29 @@ class AppState:
 
     # -- visits ---------------------------------------------------------------------------------
 
-    def visit(self, asked: Request) -> Visit:
+    def visit(self, request: Request) -> Visit:
         """The visit of a request, begun where it has none yet."""
-        visit = self.known_visit(asked)
+        visit = self.known_visit(request)
         if visit is None:
-            visit = Visit(self, asked, self._coverage_of(asked))
-            setattr(asked, _VISIT, visit)
+            visit = Visit(self, request, self._coverage_of(request))
+            setattr(request, _VISIT, visit)
             if not self.settings.proxies.any:
-                self._warn_of_an_overlooked_proxy(asked)
-            if not visit.coverage.exempt and (self._comes_from_exempt(asked) or self._is_exempt(visit)):
-                visit.coverage = self._no_coverage(asked)
+                self._warn_of_an_overlooked_proxy(request)
+            if not visit.coverage.exempt and (self._comes_from_exempt(request) or self._is_exempt(visit)):
+                visit.coverage = self._no_coverage(request)
         return visit
 
-    def page_visit(self, asked: Request) -> BaseResponse | None:
+    def show_page(self, request: Request) -> BaseResponse | None:
         """Answer somebody at the limit page; no limit touches the request."""
-        visit = Visit(self, asked, self._no_coverage(asked))
-        setattr(asked, _VISIT, visit)
-        answer = page_views.respond(asked, self.settings)
+        visit = Visit(self, request, self._no_coverage(request))
+        setattr(request, _VISIT, visit)
+        answer = page_views.respond(request, self.settings)
         visit.shows_page = answer is not None and answer.mimetype == "text/html"
         return answer
 
-    def known_visit(self, asked: Request) -> Visit | None:
+    def known_visit(self, request: Request) -> Visit | None:
         """The visit of a request, if it has one."""
-        return getattr(asked, _VISIT, None)
+        return getattr(request, _VISIT, None)
 
     def detached_visit(self) -> Visit:
         """A visit outside a request."""
@@ -200,18 +196,18 @@ class AppState:
         rules = (rule.methods or () for rule in self.app.url_map.iter_rules())
         return _METHODS.union(self._limited_methods(), *rules)
 
-    def _comes_from_exempt(self, asked: Request) -> bool:
+    def _comes_from_exempt(self, request: Request) -> bool:
         """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
         networks = self.settings.exempt_networks
         if not networks:
             return False
-        client = self.settings.proxies.certain(asked.environ, asked.remote_addr)
+        client = self.settings.proxies.certain(request.environ, request.remote_addr)
         return client is not None and lies_in(client, networks)
 
-    def _no_coverage(self, asked: Request) -> Coverage:
+    def _no_coverage(self, request: Request) -> Coverage:
         """What covers a request that no limit may touch; by hand, limits have the app's numbers there too."""
-        endpoint = asked.endpoint or UNMATCHED
-        return Coverage(endpoint, exempt=True, method=self._method(asked), plans=self.settings.limits)
+        endpoint = request.endpoint or UNMATCHED
+        return Coverage(endpoint, exempt=True, method=self._method(request), plans=self.settings.limits)
 
     def _is_exempt(self, visit: Visit) -> bool:
         """Whether one of the app's own predicates exempts the request."""
@@ -220,25 +216,25 @@ class AppState:
             for predicate in self.declared.exempt_predicates
         )
 
-    def _coverage_of(self, asked: Request) -> Coverage:
-        if asked.method == "OPTIONS" and getattr(asked.url_rule, "provide_automatic_options", False):
-            return self._no_coverage(asked)
+    def _coverage_of(self, request: Request) -> Coverage:
+        if request.method == "OPTIONS" and getattr(request.url_rule, "provide_automatic_options", False):
+            return self._no_coverage(request)
         if self._coverage_version != self.declared.version:
             self._coverage_version = self.declared.version
             self._coverage.clear()
-        endpoint = asked.endpoint
-        method = self._method(asked)
+        endpoint = request.endpoint
+        method = self._method(request)
         known = self._coverage.get((endpoint, method))
         if not (known and known.view is self.app.view_functions.get(endpoint or "")):
             known = cover(self.app, self.declared, self.owner, endpoint, method, self.settings.limits)
             self._coverage[endpoint, method] = known
         return known
 
-    def _method(self, asked: Request) -> str:
+    def _method(self, request: Request) -> str:
         """The request's method; a stranger's text, which neither HTTP, a route nor a limit names, is GET."""
-        method = asked.method
+        method = request.method
         # a route without methods lets any pass, and each would have a coverage, and a bucket, of its own
-        routed = getattr(asked.url_rule, "methods", None) or ()
+        routed = getattr(request.url_rule, "methods", None) or ()
         known = method in _METHODS or method in routed or method in self._limited_methods()
         return method if known else "GET"
 
@@ -262,6 +258,15 @@ class AppState:
 
     # -- storage --------------------------------------------------------------------------------
 
+    def _in_front_of(self, storage: Storage) -> Counting:
+        """What limits ask in place of the store itself."""
+        if isinstance(storage, MemoryStorage):
+            # it cannot fail, and is this process's own: nothing has to stand in front of it
+            return storage
+        here = MemoryStorage(clock=self.clock)
+        guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
+        return PerProcess(guarded, here)
+
     def _storage_failed(self, error: Exception) -> None:
         signals.storage_failed.send(self.app, error=error)
 
@@ -275,7 +280,7 @@ class AppState:
 
 def current_request() -> Request:
     """The request at hand itself: each look through Flask's proxy costs as much as a hash."""
-    return request._get_current_object()  # type: ignore[attr-defined, no-any-return]
+    return flask_request._get_current_object()  # type: ignore[attr-defined, no-any-return]
 
 
 def state_of(app: Any) -> AppState | None:
