@@ -118,7 +118,7 @@ class Asker:
         if self._at is None:
             self._at = self._here() or NO_ADDRESS
             if self._at is NO_ADDRESS:
-                self.state.warn_once(
+                self.state.lookout.once(
                     "no-address",
                     "a request came without a usable peer address; all such requests share one bucket. "
                     "Behind a proxy on a unix socket, have it name the client in X-Forwarded-For, and set "

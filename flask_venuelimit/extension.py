@@ -87,7 +87,7 @@ class VenueLimit:
         if isinstance(storage, MemoryStorage):
             storage.capacity_listeners.append(state.capacity_reached)
         if not storage.counts:
-            state.warn_of_no_storage()
+            state.lookout.no_storage()
 
         Hooks(state).install()
         app.extensions[EXTENSION] = state

@@ -121,4 +121,4 @@ class Hooks:
             visit.settle(error)
         # a context that is only pushed, to build URLs for instance, is no first request
         if self._entered:
-            self._state.look_around(request)
+            self._state.lookout.first_request(request)

@@ -17,13 +17,13 @@ from werkzeug.wrappers import Response as BaseResponse
 from . import signals
 from .addresses import lies_in
 from .asking import NO_REQUEST
-from .callbacks import logger
 from .checks import switch
-from .coverage import UNMATCHED, Coverage, cover, idle
+from .coverage import UNMATCHED, Coverage, cover
 from .decisions import Decision
 from .declarations import Declarations, check_plans
 from .keys import Subject
 from .limits import Limit
+from .lookout import Lookout
 from .page import views as page_views
 from .refusals import LimiterUnavailable, RateLimited
 from .settings import ENABLED, Settings
@@ -59,17 +59,15 @@ class AppState:
     ) -> None:
         self.app = app
         self.owner = owner
-        self.apps = apps
         self.declared = declared
         self.settings = settings
         self.raw_storage = storage
+        self.lookout = Lookout(app, apps, declared, settings, storage)
         #: Reads seconds, as storage does where it was given a clock.
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
         self.storage = self._in_front_of(storage)
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1
-        self._warned: set[object] = set()
-        self._looked_around = False
         self._plans_checked = not settings.limits
 
     @property
@@ -77,12 +75,6 @@ class AppState:
         """Whether limits count now: there is storage, and ``VENUELIMIT_ENABLED`` says so."""
         enabled = self.app.config.get(ENABLED)
         return self.storage.counts and (enabled is None or switch(ENABLED, enabled))
-
-    def warn_once(self, about: object, message: str) -> None:
-        """Log a WARNING, once an app for each thing it is about."""
-        if about not in self._warned:
-            self._warned.add(about)
-            logger.warning(message)
 
     def refusal(
         self, decision: Decision, message: str | None = None, violated: Sequence[str] = ()
@@ -110,57 +102,6 @@ class AppState:
             check_plans(self.settings.limits, self.declared)
             self._plans_checked = True
 
-    def warn_of_no_storage(self) -> None:
-        """Say, as the app starts, that nobody counts, and what that leaves open."""
-        open_ = [limit.terms for limit in self.declared.limits if limit.terms.budget]
-        budgets = ", ".join(sorted(repr(terms.name or terms.spelling) for terms in open_))
-        self.warn_once(
-            "no storage",
-            f"limiting is off in the app {self.app.name!r}: no storage is set, so every limit admits every "
-            f"request{f', and these budgets are open: {budgets}' if budgets else ''}. Set "
-            "VENUELIMIT_STORAGE_URI to turn it on, for instance to redis://localhost:6379, or to memory:// "
-            "for one process.",
-        )
-
-    def look_around(self, request: Request) -> None:
-        """Warn, at the end of the first request, of what only a running app shows."""
-        if not self._looked_around:
-            self._looked_around = True
-            self._warn_of_idle_limits()
-            self._warn_of_several_processes(request)
-
-    def _warn_of_idle_limits(self) -> None:
-        """Say which limits cover nothing: their decorator may stand above ``@app.route``."""
-        for limit in idle(self.apps, self.declared):
-            where = "put it on a view or a blueprint, or call everywhere(), unless it is asked by hand later"
-            if limit.decorates:
-                names = ", ".join(map(repr, limit.decorates))
-                where = f"it decorates {names}, but no route leads there; put it below @app.route"
-            self.warn_once(("idle", limit), f"the limit {limit.name or limit!r} covers nothing: {where}.")
-
-    def _warn_of_an_overlooked_proxy(self, request: Request) -> None:
-        """Say that a proxy seems to stand in front, so that everybody shares its address."""
-        if "overlooked" in self._warned:
-            return
-        header = self.settings.proxies.overlooked(request.environ)
-        if header is not None:
-            self.warn_once(
-                "overlooked",
-                f"a request came from a private or local address with a {header} header, and no proxy is "
-                "trusted: if a proxy stands there, everybody behind it shares its address. Set "
-                "VENUELIMIT_TRUSTED_PROXIES to where it connects from (and VENUELIMIT_FORWARDED_HEADER, if "
-                "that is not X-Forwarded-For), or use werkzeug's ProxyFix.",
-            )
-
-    def _warn_of_several_processes(self, request: Request) -> None:
-        """Say that counts in one process's memory are not the other workers' (PEP 3333 tells of them)."""
-        if isinstance(self.raw_storage, MemoryStorage) and request.environ.get("wsgi.multiprocess"):
-            self.warn_once(
-                "several processes",
-                "memory:// counts in one process, and the server runs several: each client gets every limit "
-                "once a worker. Set VENUELIMIT_STORAGE_URI to a Redis, or run one process.",
-            )
-
     # -- visits ---------------------------------------------------------------------------------
 
     def visit(self, request: Request) -> Visit:
@@ -170,7 +111,7 @@ class AppState:
             visit = Visit(self, request, self._coverage_of(request))
             setattr(request, _VISIT, visit)
             if not self.settings.proxies.any:
-                self._warn_of_an_overlooked_proxy(request)
+                self.lookout.overlooked_proxy(request)
             if not visit.coverage.exempt and (self._comes_from_exempt(request) or self._is_exempt(visit)):
                 visit.coverage = self._no_coverage(request)
         return visit

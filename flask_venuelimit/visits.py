@@ -126,7 +126,7 @@ class Visit:
         if made is None:
             made = self.coverage.meet(application)
             if self.method is not None and limit.terms.key.stage_for(self.state.declared) is Stage.FRONT:
-                self.state.warn_once(
+                self.state.lookout.once(
                     ("hidden", limit),
                     f"the limit {made.name!r} could be decided before the view {self.coverage.endpoint!r} "
                     "and its hooks, but a decorator without functools.wraps hides it, so it is decided where "
