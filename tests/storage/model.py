@@ -9,9 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
-from flask_venuelimit.policies import FixedWindow, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.policies import (
+    Concurrency,
+    FixedWindow,
+    LeakyBucket,
+    Policy,
+    SlidingLog,
+    SlidingWindow,
+    TokenBucket,
+)
 
 SECOND = 1_000_000
 
@@ -34,6 +42,14 @@ class Model(ABC):
     @abstractmethod
     def give_back(self, now: int, policy: Policy, charged: object) -> None:
         """Undo one charge where it still counts."""
+
+    @abstractmethod
+    def reset(self, now: int, policy: Policy) -> int:
+        """Microseconds to the end of the window, or until nothing is used; 0 for an unused key."""
+
+    def delay(self, now: int, policy: Policy, cost: int) -> int:
+        """Microseconds that a hit of ``cost`` is asked to be held back."""
+        return 0
 
     @abstractmethod
     def redate(self, now: int, policy: Policy) -> None:
@@ -92,6 +108,10 @@ class WindowModel(Model):
             charged.undone = True
             self.redate(now, policy)
 
+    def reset(self, now: int, policy: Policy) -> int:
+        turn = self._turn(now, policy)
+        return 0 if turn is None else self._start(now, policy, turn) + policy.span - now
+
     def redate(self, now: int, policy: Policy) -> None:
         if self.start is None or not self.charges:
             return
@@ -131,8 +151,7 @@ class BucketModel(Model):
     life: int = 0
 
     def room(self, now: int, policy: Policy) -> Fraction:
-        assert isinstance(policy, TokenBucket)
-        return policy.capacity - self._missing(now, policy)
+        return policy.quota - self._missing(now, policy)
 
     def lapsed(self, now: int, policy: Policy) -> bool:
         return not self._missing(now, policy)
@@ -151,17 +170,111 @@ class BucketModel(Model):
             self.redate(now, policy)
             self.missing, self.at = max(Fraction(0), missing - charged.cost), max(self.at, now)
 
+    def reset(self, now: int, policy: Policy) -> int:
+        missing = self._missing(now, policy)
+        return self._ahead(now, policy) + ceil(missing * interval(policy)) if missing else 0
+
     def redate(self, now: int, policy: Policy) -> None:
         if self._missing(now, policy) and self.at - now > policy.span:
             self.at = now
 
     def _missing(self, now: int, policy: Policy) -> Fraction:
-        assert isinstance(policy, TokenBucket)
-        rate = Fraction(str(policy.rate)) / (Fraction(str(policy.per)) * SECOND)
-        return max(Fraction(0), self.missing - max(0, now - self.at) * rate)
+        return max(Fraction(0), self.missing - max(0, now - self.at) / interval(policy))
+
+    def _ahead(self, now: int, policy: Policy) -> int:
+        """Microseconds until the bucket, which a clock that was set back left ahead, begins to fill."""
+        ahead = max(0, self.at - now)
+        return ahead if ahead <= policy.span and self._missing(now, policy) else 0
+
+
+class QueueModel(BucketModel):
+    """A key of a LeakyBucket: how many turns were queued, and when."""
+
+    def room(self, now: int, policy: Policy) -> Fraction:
+        assert isinstance(policy, LeakyBucket)
+        longest = Fraction(str(policy.max_delay)) * SECOND
+        # the last turn may begin as late as that
+        return 1 + (longest - self._ahead(now, policy)) / interval(policy) - self._missing(now, policy)
+
+    def delay(self, now: int, policy: Policy, cost: int) -> int:
+        before = self._missing(now, policy) + cost - 1
+        return self._ahead(now, policy) + ceil(before * interval(policy))
+
+
+def interval(policy: Policy) -> Fraction:
+    """Microseconds a token or a turn takes."""
+    assert isinstance(policy, (TokenBucket, LeakyBucket))
+    return Fraction(str(policy.per)) * SECOND / Fraction(str(policy.rate))
+
+
+@dataclass(eq=False)
+class Entry:
+    """One hit or slot, and the time it is dated."""
+
+    cost: int
+    time: int
+
+
+@dataclass
+class LogModel(Model):
+    """A key of a SlidingLog or of Concurrency: every hit or slot, in the order of their times."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def room(self, now: int, policy: Policy) -> Fraction:
+        return Fraction(policy.quota - sum(entry.cost for entry in self._live(now, policy)))
+
+    def lapsed(self, now: int, policy: Policy) -> bool:
+        return not self._live(now, policy)
+
+    def charge(self, now: int, policy: Policy, cost: int) -> Entry:
+        # who has left does not come back when a later hit is given back and time is set back as well
+        self.entries = [*self._live(now, policy), Entry(cost, self._latest(now))]
+        return self.entries[-1]
+
+    def give_back(self, now: int, policy: Policy, charged: object) -> None:
+        assert isinstance(charged, Entry)
+        if charged in self._live(now, policy):
+            self.redate(now, policy)
+            self.entries.remove(charged)
+
+    def renew(self, now: int, policy: Policy, charged: object) -> None:
+        assert isinstance(charged, Entry)
+        if policy.held and charged in self._live(now, policy):
+            self.redate(now, policy)
+            charged.time = self._latest(now)
+            self.entries.sort(key=lambda entry: entry.time)
+
+    def reset(self, now: int, policy: Policy) -> int:
+        if policy.held:
+            return SECOND
+        last = max((entry.time for entry in self._live(now, policy)), default=None)
+        return 0 if last is None else last - self._back(now, policy) + policy.span - now
+
+    def redate(self, now: int, policy: Policy) -> None:
+        back = self._back(now, policy)
+        for entry in self.entries:
+            entry.time -= back
+
+    def _live(self, now: int, policy: Policy) -> list[Entry]:
+        edge = self._latest(now) - policy.span
+        return [entry for entry in self.entries if entry.time > edge]
+
+    def _latest(self, now: int) -> int:
+        return max([now, *(entry.time for entry in self.entries)])
+
+    def _back(self, now: int, policy: Policy) -> int:
+        """How far all times have to move for the last one to be now, where a clock was set far back."""
+        ahead = self._latest(now) - now
+        return ahead if ahead > policy.span else 0
 
 
 def model_of(policy: Policy) -> Model:
     """Make the model of an unused key."""
-    models = {"fixed-window": WindowModel(1), "sliding-window": WindowModel(2), "token-bucket": BucketModel()}
-    return models[policy.kind]
+    if isinstance(policy, FixedWindow):
+        return WindowModel(1)
+    if isinstance(policy, SlidingWindow):
+        return WindowModel(2)
+    if isinstance(policy, (SlidingLog, Concurrency)):
+        return LogModel()
+    return QueueModel() if isinstance(policy, LeakyBucket) else BucketModel()

@@ -34,7 +34,7 @@ local function roll(state, now, window)
   if now >= start + window then
     return current > 0 and { start + window, current, 0, turn + 1, birth } or nil
   end
-  return { anchor(start, now, window), previous, current, turn, birth }
+  return start - now > window and { now, previous, current, turn, birth } or state
 end
 
 -- wait_for(previous, current, cost, rest, limit, window) -> microseconds until cost fits, -1: none helps
@@ -75,7 +75,7 @@ function sliding_window.give_back(state, now, cost, token, limit, window)
   if token == birth .. ":" .. whole(turn) then
     return { start, previous, math.max(0, current - cost), turn, birth }
   end
-  if token == birth .. ":" .. whole(turn - 1) then
+  if token == birth .. ":" .. whole(turn - 1) and now < start + window then
     return { start, math.max(0, previous - cost), current, turn, birth }
   end
   return nil

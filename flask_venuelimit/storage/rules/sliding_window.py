@@ -77,6 +77,6 @@ def give_back(state: State, now: int, cost: int, token: str, limit: int, window:
     start = anchor(start, now, window)
     if token == f"{birth}:{turn}":
         return start, previous, max(0, current - cost), turn, birth
-    if token == f"{birth}:{turn - 1}":
+    if token == f"{birth}:{turn - 1}" and now < start + window:
         return start, max(0, previous - cost), current, turn, birth
     return None
