@@ -41,7 +41,7 @@ class Asker:
         # Flask cuts an environ loose from its request when that is over
         self._environ: Mapping[str, Any] = {} if request is None else request.environ
         self._asked: dict[Key | str, Subject | None] = {}
-        self._told: dict[int, Any] = {}
+        self._answers: dict[int, Any] = {}
         self._at: Subject | None = None
 
     def ask(self, key: Key) -> Subject | None:
@@ -69,19 +69,19 @@ class Asker:
             logger.error("%s answered with something that names nobody: %s", what, error)
             return None
 
-    def tell(self, what: str, function: Callable[[], Any], *, instead: Any) -> Any:
+    def answer(self, what: str, function: Callable[[], Any], *, instead: Any) -> Any:
         """What a predicate, a cost or a policy's function answers; it is asked once a request.
 
         :param instead: stands in for an answer where it raises, which is logged.
         """
         # by identity: a callable object need not be hashable
-        if id(function) not in self._told:
-            self._told[id(function)] = call_or_log(self.state.app, what, function, instead=instead)
-        return self._told[id(function)]
+        if id(function) not in self._answers:
+            self._answers[id(function)] = call_or_log(self.state.app, what, function, instead=instead)
+        return self._answers[id(function)]
 
     def holds(self, what: str, predicate: Callable[[], Any]) -> bool:
         """Whether a predicate answers true; one that fails does not. It is asked once a request."""
-        return is_true(self.state.app, what, self.tell(what, predicate, instead=False))
+        return is_true(self.state.app, what, self.answer(what, predicate, instead=False))
 
     def address(self) -> str | None:
         """The client's address, normalised, or None."""

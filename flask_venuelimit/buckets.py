@@ -15,6 +15,7 @@ from .limits import Limit
 from .policies import Policy
 from .terms import Cost, Plan
 
+#: The cells of a limit while nobody knows whose: an id, which is the last part of a key, and a policy each.
 Cells = tuple[tuple[str, Policy], ...]
 
 
@@ -22,8 +23,7 @@ class Bucket(NamedTuple):
     """A limit under the name it has at one endpoint, with all that can be known before a request.
 
     :param scope: what its counters' ids are made from, besides the policies.
-    :param cells: an id and a policy each, the id being the last part of a storage key; or the function
-        that tells the policies at each request.
+    :param cells: one a policy; or the function that tells the policies at each request.
     :param address_cells: the same where the address stands in for an unknown identity.
     """
 
@@ -34,20 +34,20 @@ class Bucket(NamedTuple):
     cells: Cells | Callable[[], Any]
     address_cells: Cells | Callable[[], Any]
 
+    @classmethod
+    def of(cls, limit: Limit, name: str, cost: Cost, method: str, plans: Mapping[str, Plan]) -> Bucket:
+        """Name a limit, and work out the ids of its counters.
 
-def bucket(limit: Limit, name: str, cost: Cost, method: str, plans: Mapping[str, Plan]) -> Bucket:
-    """Name a limit, and work out the ids of its counters.
-
-    :param method: the request's; HEAD is GET.
-    :param plans: the app's own policies for named limits, in place of the declared ones.
-    """
-    terms = limit.terms
-    # an endpoint may be called as some limit is, and has buckets of its own all the same
-    scope = name if limit.name else f"\0{name}"
-    if terms.per_method:
-        scope += f"\0{'GET' if method == 'HEAD' else method}"
-    own = _planned(scope, plans.get(limit.name or "", terms.plan))
-    return Bucket(limit, name, cost, scope, own, _planned(scope, terms.per_address) or own)
+        :param method: the request's; HEAD is GET.
+        :param plans: the app's own policies for named limits, in place of the declared ones.
+        """
+        terms = limit.terms
+        # an endpoint may be called as some limit is, and has buckets of its own all the same
+        scope = name if limit.name else f"\0{name}"
+        if terms.per_method:
+            scope += f"\0{'GET' if method == 'HEAD' else method}"
+        own = _planned(scope, plans.get(limit.name or "", terms.plan))
+        return cls(limit, name, cost, scope, own, _planned(scope, terms.per_address) or own)
 
 
 def _planned(scope: str, plan: Plan) -> Cells | Callable[[], Any]:
@@ -56,7 +56,7 @@ def _planned(scope: str, plan: Plan) -> Cells | Callable[[], Any]:
 
 @lru_cache(maxsize=1024)
 def cells(scope: str, policies: tuple[Policy, ...]) -> Cells:
-    """Give each policy of a limit the id of its counter.
+    """Give each policy of a limit a cell.
 
     The id tells scope, kind and window, not the number: a changed number keeps the usage counted so far,
     a changed kind or window starts anew.

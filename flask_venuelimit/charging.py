@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .state import AppState
 
 
-class Ask(NamedTuple):
+class Hit(NamedTuple):
     """One limit to be charged, for whom, and how much."""
 
     bucket: Bucket
@@ -67,78 +67,78 @@ _PAUSE = 1.0
 _UNTOLD: Any = object()
 
 
-def charge(who: Asker, asked: Sequence[Ask], *, peek: bool = False, by_hand: bool = False) -> list[Entry]:
+def charge(who: Asker, hits: Sequence[Hit], *, peek: bool = False, by_hand: bool = False) -> list[Entry]:
     """Charge limits in one storage call, or only look; limits that do not limit now are left out."""
     state = who.state
-    pairs = [(ask, told) for ask in asked if (told := _cells(who, ask)) is not None]
-    charges = [_as_charge(state, ask, told) for ask, told in pairs]
+    pairs = [(hit, told) for hit in hits if (told := _cells(who, hit)) is not None]
+    charges = [_as_charge(state, hit, told) for hit, told in pairs]
     answers = iter(_answers(state, charges, peek=peek))
     entries = []
-    for (ask, _), each in zip(pairs, charges, strict=True):
+    for (hit, _), each in zip(pairs, charges, strict=True):
         receipt = next(answers) if each.cells else _untold(state, each)
-        decision = _decision(state, ask, each, receipt)
-        entries.append(Entry(decision, ask.bucket.limit.terms, ask.cost, by_hand))
+        decision = _decision(state, hit, each, receipt)
+        entries.append(Entry(decision, hit.bucket.limit.terms, hit.cost, by_hand))
     return entries
 
 
-def keys(who: Asker, made: Bucket, subject: Subject) -> list[str]:
+def keys(who: Asker, bucket: Bucket, subject: Subject) -> list[str]:
     """The storage keys that hold what ``subject`` used of a limit, whoever stands in for whom.
 
     Where the policies are told at each request, those of this request.
     """
-    told = [_cells(who, Ask(each, subject, 1)) or () for each in _both(made)]
+    told = [_cells(who, Hit(each, subject, 1)) or () for each in _both(bucket)]
     return [_base(who.state, subject) + id_ for each in told for id_, _ in each]
 
 
-def cost_of(who: Asker, made: Bucket) -> int:
+def cost_of(who: Asker, bucket: Bucket) -> int:
     """What a request costs; a cost that cannot be told is logged and taken as 1."""
-    if isinstance(made.cost, int):
-        return made.cost
-    answer = who.tell(f"the cost of the limit {made.name!r}", made.cost, instead=1)
+    if isinstance(bucket.cost, int):
+        return bucket.cost
+    answer = who.answer(f"the cost of the limit {bucket.name!r}", bucket.cost, instead=1)
     if isinstance(answer, float) and math.isfinite(answer):
         answer = math.ceil(answer)
     if isinstance(answer, bool) or not isinstance(answer, int) or answer < 1:
         logger.error(
             "the cost of the limit %r was told as %r, which is no whole number of at least 1; 1 is taken",
-            made.name,
+            bucket.name,
             answer,
         )
         return 1
     return answer
 
 
-def unlimited(state: AppState, ask: Ask) -> Decision:
+def unlimited(state: AppState, hit: Hit) -> Decision:
     """The decision of a limit that does not limit now."""
-    return uncounted(ask.bucket.name, _shown(state, ask.subject), None, shadow=ask.bucket.limit.terms.shadow)
+    return uncounted(hit.bucket.name, _shown(state, hit.subject), None, shadow=hit.bucket.limit.terms.shadow)
 
 
-def _both(made: Bucket) -> tuple[Bucket, Bucket]:
-    return made._replace(address_cells=made.cells), made._replace(cells=made.address_cells)
+def _both(bucket: Bucket) -> tuple[Bucket, Bucket]:
+    return bucket._replace(address_cells=bucket.cells), bucket._replace(cells=bucket.address_cells)
 
 
-def _cells(who: Asker, ask: Ask) -> Cells | None:
+def _cells(who: Asker, hit: Hit) -> Cells | None:
     """The counters to charge; None where the limit does not limit now, empty where it could not be told."""
-    made = ask.bucket
-    plan = made.address_cells if stands_in(ask.subject) else made.cells
+    bucket = hit.bucket
+    plan = bucket.address_cells if stands_in(hit.subject) else bucket.cells
     if not callable(plan):
         return plan
-    what = f"the policy of the limit {made.name!r}"
-    told = who.tell(what, plan, instead=_UNTOLD)
+    what = f"the policy of the limit {bucket.name!r}"
+    told = who.answer(what, plan, instead=_UNTOLD)
     if told is None or told is _UNTOLD:
         return None if told is None else ()
     try:
-        return cells(made.scope, as_policies(told))
+        return cells(bucket.scope, as_policies(told))
     except (TypeError, ValueError) as error:
         logger.error("%s was told as something that is none: %s", what, error)
         return ()
 
 
-def _as_charge(state: AppState, ask: Ask, told: Cells) -> Charge:
-    terms = ask.bucket.limit.terms
-    base = _base(state, ask.subject)
+def _as_charge(state: AppState, hit: Hit, told: Cells) -> Charge:
+    terms = hit.bucket.limit.terms
+    base = _base(state, hit.subject)
     return Charge(
         tuple([Cell(base + id_, policy) for id_, policy in told]),
-        ask.cost,
+        hit.cost,
         not terms.shadow,
         terms.refund_if is not None,
         _on_error(state, terms),
@@ -186,8 +186,8 @@ def _untold(state: AppState, each: Charge) -> Receipt | None:
     return Receipt(each, (), False, pause=_PAUSE) if _closed(each) and state.counting else None
 
 
-def _decision(state: AppState, ask: Ask, each: Charge, receipt: Receipt | None) -> Decision:
-    name, shadow, shown = ask.bucket.name, ask.bucket.limit.terms.shadow, _shown(state, ask.subject)
+def _decision(state: AppState, hit: Hit, each: Charge, receipt: Receipt | None) -> Decision:
+    name, shadow, shown = hit.bucket.name, hit.bucket.limit.terms.shadow, _shown(state, hit.subject)
     if receipt is None:
         policy = each.cells[0].policy if each.cells else None
         return uncounted(name, shown, policy, shadow=shadow)

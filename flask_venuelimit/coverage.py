@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from flask import Flask
 
-from .buckets import Bucket, bucket
+from .buckets import Bucket
 from .declarations import Declarations
 from .keys import Stage
 from .limits import EXEMPT, STACK, Application, Limit, Stack
@@ -59,8 +59,8 @@ class Coverage:
         limit = application.limit
         earlier = sum(each.name is None for each in (*self.names, *self.hidden))
         name = limit.name or _unnamed(self.endpoint, earlier)
-        made = bucket(limit, name, application.cost, self.method, self.plans)
-        return self.hidden.setdefault(limit, made)
+        bucket = Bucket.of(limit, name, application.cost, self.method, self.plans)
+        return self.hidden.setdefault(limit, bucket)
 
     def bucket_of(self, limit: Limit) -> Bucket:
         """This limit's bucket for a call by hand: the one it has here, else one under its own name."""
@@ -68,18 +68,18 @@ class Coverage:
 
     def buckets_of(self, limit: Limit, methods: Iterable[str]) -> list[Bucket]:
         """This limit's bucket for a call by hand, and where each method has its own, those of all of them."""
-        made = self.find(limit)
+        bucket = self.find(limit)
         if not limit.terms.per_method:
-            return [made or self._own(limit, self.method)]
-        if made is None:
+            return [bucket or self._own(limit, self.method)]
+        if bucket is None:
             return [self._own(limit, method) for method in methods]
-        return [bucket(limit, made.name, made.cost, method, self.plans) for method in methods]
+        return [Bucket.of(limit, bucket.name, bucket.cost, method, self.plans) for method in methods]
 
     def _own(self, limit: Limit, method: str) -> Bucket:
         """The bucket of a limit that covers nothing here; one without a name shares it with no other."""
         name = limit.name or f"{self.endpoint}\0{limit.number}"
-        made = bucket(limit, name, limit.terms.cost, method, self.plans)
-        return made if limit.name else made._replace(name=_unnamed(self.endpoint, 0))
+        bucket = Bucket.of(limit, name, limit.terms.cost, method, self.plans)
+        return bucket if limit.name else bucket._replace(name=_unnamed(self.endpoint, 0))
 
 
 def cover(
@@ -106,8 +106,8 @@ def cover(
     outer = _outer(declared, blueprints)
     names = _names(name, [*_applications(_every_stack(view)), *outer])
     covered = _covered([*_applications(_stacks(view, method)), *outer], exempt_from, method)
-    made = [bucket(each, names[each], covered[each].cost, method, plans) for each in covered]
-    front, ending, at_decorators = _points(made, {application.limit for application in outer}, declared)
+    buckets = [Bucket.of(each, names[each], covered[each].cost, method, plans) for each in covered]
+    front, ending, at_decorators = _points(buckets, {application.limit for application in outer}, declared)
     return Coverage(
         name, False, front, ending, at_decorators, frozenset(exempt_from), names, method, plans, view
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from .policy import Bucket, Window
+from .policy import BucketPolicy, Window
 from .policy import Policy as Policy  # the base is taken from here, like the six
 from .quantities import (
     MOST,
@@ -65,7 +65,7 @@ class SlidingLog(Window):
 
 
 @dataclass(frozen=True)
-class TokenBucket(Bucket):
+class TokenBucket(BucketPolicy):
     """Starts full, refills ``rate`` tokens per ``per`` seconds continuously, up to ``capacity``.
 
     :param capacity: whole tokens the bucket holds, at least 1.
@@ -109,7 +109,7 @@ class TokenBucket(Bucket):
 
 
 @dataclass(frozen=True)
-class LeakyBucket(Bucket):
+class LeakyBucket(BucketPolicy):
     """A queue: turns lie ``per/rate`` seconds apart; one that comes within ``max_delay`` is waited for.
 
     A cost of n takes n turns, and the last of them decides. Storage never sleeps: it tells the delay.

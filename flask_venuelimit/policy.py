@@ -55,7 +55,7 @@ class Policy:
     @property
     def window(self) -> float | None:
         """The window in seconds, or None where the policy has none."""
-        return plain(Fraction(self.span, SECOND))
+        raise NotImplementedError
 
     @cached_property
     def identity(self) -> str:
@@ -107,7 +107,7 @@ class Window(Policy):
         return f"{self.noun}{spell_rate(self.limit, self.span)}"
 
 
-class Bucket(Policy):
+class BucketPolicy(Policy):
     """What fills or drains at a rate, continuously, reckoned in whole parts so that nothing is rounded."""
 
     rate: float

@@ -29,7 +29,7 @@ class Runtime:
         self._declared = declared
         # whoever makes an app for each test does not keep them all
         self.apps: WeakSet[Flask] = WeakSet()
-        self._strangers: set[str] = set()
+        self._warned: set[str] = set()
 
     def state(self) -> AppState | None:
         """What the app at hand keeps for us: the current app, or without a context the only one."""
@@ -40,7 +40,7 @@ class Runtime:
     def visit(self) -> Visit | None:
         """The visit of the current request, or None outside one."""
         state = self.state()
-        return state.visit(current_request()) if state is not None and _asks(state) else None
+        return state.visit(current_request()) if state is not None and _is_asked(state) else None
 
     def attach(self, limit: Limit, cost: Cost, blueprint: Blueprint | None) -> None:
         """Cover a blueprint, or the whole app where it is None."""
@@ -70,7 +70,7 @@ class Runtime:
             application.limit.used = True
         state = self.state()
         if state is None:
-            self._strange(f"the limits on {getattr(stack.view, '__qualname__', stack.view)!r} admit")
+            self._warn_of_no_app(f"the limits on {getattr(stack.view, '__qualname__', stack.view)!r} admit")
         elif state.counting:
             self._visit_of(state).decide_stack(stack)
 
@@ -78,7 +78,7 @@ class Runtime:
         """Charge or look, in or out of a request; where no app can be told, admit and log."""
         state = self.state()
         if state is None:
-            self._strange(f"the limit {limit.name or limit!r} admits")
+            self._warn_of_no_app(f"the limit {limit.name or limit!r} admits")
             plan = limit.terms.plan
             return uncounted(
                 limit.name or "unnamed",
@@ -94,7 +94,7 @@ class Runtime:
         """Give a decision's charge back."""
         state = self.state()
         if state is None:
-            self._strange(f"a charge of the limit {decision.limit!r} stays")
+            self._warn_of_no_app(f"a charge of the limit {decision.limit!r} stays")
         elif decision.receipt is not None:
             state.storage.refund([decision.receipt])
 
@@ -109,24 +109,24 @@ class Runtime:
         """Forget what a subject used."""
         state = self.state()
         if state is None:
-            self._strange(f"the limit {limit.name or limit!r} is not reset")
+            self._warn_of_no_app(f"the limit {limit.name or limit!r} is not reset")
             return
         visit = self._visit_of(state)
         whose = state.subject_by_hand(limit, visit, subject)
-        made = visit.coverage.buckets_of(limit, state.methods())
-        state.storage.reset(sorted({key for each in made for key in keys(visit.who, each, whose)}))
+        buckets = visit.coverage.buckets_of(limit, state.methods())
+        state.storage.reset(sorted({key for each in buckets for key in keys(visit.who, each, whose)}))
 
     def _only_app(self) -> Flask | None:
         apps = list(self.apps)
         return apps[0] if len(apps) == 1 else None
 
     def _visit_of(self, state: AppState) -> Visit:
-        return state.visit(current_request()) if _asks(state) else state.detached_visit()
+        return state.visit(current_request()) if _is_asked(state) else state.detached_visit()
 
-    def _strange(self, effect: str) -> None:
-        """Tell, once for each effect, that no app of ours is at hand."""
-        if effect not in self._strangers:
-            self._strangers.add(effect)
+    def _warn_of_no_app(self, effect: str) -> None:
+        """Warn, once for each effect, that no app of ours is at hand."""
+        if effect not in self._warned:
+            self._warned.add(effect)
             found = "no app is" if not self.apps or has_app_context() else "several apps are"
             logger.warning(
                 "%s: %s initialised with this VenueLimit here. Call init_app on the app, or push its app "
@@ -136,6 +136,6 @@ class Runtime:
             )
 
 
-def _asks(state: AppState) -> bool:
+def _is_asked(state: AppState) -> bool:
     """Whether the request at hand, if there is one, is made to this app: another's context may be pushed."""
     return has_request_context() and request_ctx.app is state.app

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 from .asking import Asker
 from .buckets import Bucket
 from .callbacks import call_or_log, is_true
-from .charging import Ask, Entry, charge, cost_of, unlimited
+from .charging import Entry, Hit, charge, cost_of, unlimited
 from .coverage import Coverage, covers_method
 from .decisions import Decision, Receipt, longest_wait
 from .headers import Shown, limit_state
@@ -66,9 +66,9 @@ class Visit:
 
         :raises RateLimited: one of them refuses.
         """
-        asked = [self._ask(each) for each in buckets if self._applies(each)]
-        if asked:
-            entries = charge(self.who, asked)
+        hits = [self._hit(each) for each in buckets if self._applies(each)]
+        if hits:
+            entries = charge(self.who, hits)
             self.entries += entries
             self._refuse([entry for entry in entries if not entry.decision.allowed])
             self._wait(
@@ -80,18 +80,18 @@ class Visit:
         if delays:
             time.sleep(max(delays))
 
-    def _ask(self, made: Bucket) -> Ask:
-        return Ask(made, self.who.subject(made.limit.terms.key), cost_of(self.who, made))
+    def _hit(self, bucket: Bucket) -> Hit:
+        return Hit(bucket, self.who.subject(bucket.limit.terms.key), cost_of(self.who, bucket))
 
-    def _applies(self, made: Bucket) -> bool:
+    def _applies(self, bucket: Bucket) -> bool:
         """Whether a limit is to be decided now: once a request, and not where ``unless`` skips it."""
-        if made.limit in self._decided:
+        if bucket.limit in self._decided:
             return False
-        self._decided.add(made.limit)
-        unless = made.limit.terms.unless
+        self._decided.add(bucket.limit)
+        unless = bucket.limit.terms.unless
         if unless is None:
             return True
-        return not self.who.holds(f"`unless` of the limit {made.name!r}", unless)
+        return not self.who.holds(f"`unless` of the limit {bucket.name!r}", unless)
 
     def _refuse(self, refused: list[Entry]) -> None:
         """Refuse for the limit with the longest wait; shadow limits only tell."""
@@ -122,25 +122,25 @@ class Visit:
 
     def _at_decorator(self, application: Application) -> Bucket:
         limit = application.limit
-        made = self.coverage.find(limit)
-        if made is None:
-            made = self.coverage.meet(application)
+        bucket = self.coverage.find(limit)
+        if bucket is None:
+            bucket = self.coverage.meet(application)
             if self.method is not None and limit.terms.key.stage_for(self.state.declared) is Stage.FRONT:
                 self.state.lookout.once(
                     ("hidden", limit),
-                    f"the limit {made.name!r} could be decided before the view {self.coverage.endpoint!r} "
+                    f"the limit {bucket.name!r} could be decided before the view {self.coverage.endpoint!r} "
                     "and its hooks, but a decorator without functools.wraps hides it, so it is decided where "
                     "it stands. Use functools.wraps in that decorator.",
                 )
-        return made
+        return bucket
 
-    def by_hand(self, made: Bucket, cost: int, subject: Subject, *, peek: bool) -> Decision:
+    def by_hand(self, bucket: Bucket, cost: int, subject: Subject, *, peek: bool) -> Decision:
         """Charge or look for one limit, whatever has been decided of it before."""
-        asked = [Ask(made, subject, cost)]
-        entries = charge(self.who, asked, peek=peek, by_hand=True)
+        hit = Hit(bucket, subject, cost)
+        entries = charge(self.who, [hit], peek=peek, by_hand=True)
         if not peek:
             self.entries += entries
-        return entries[0].decision if entries else unlimited(self.state, asked[0])
+        return entries[0].decision if entries else unlimited(self.state, hit)
 
     # -- the end --------------------------------------------------------------------------------
 
