@@ -11,14 +11,15 @@ from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flask import Blueprint, session
-from flask.globals import request_ctx
+from flask import Blueprint
 
+from . import sessions
 from .callbacks import alike
 from .errors import ConfigurationError
 from .keys import Stage
 from .limits import EXEMPT, Application, Limit, Runtime
-from .terms import Plan, Terms, check_cost
+from .policies import Policy
+from .terms import Terms, check_cost
 
 
 @dataclass(frozen=True)
@@ -34,43 +35,12 @@ class Loader:
     stage: Stage
 
 
-def _from_session(*names: str) -> Any:
-    """The first of these entries in the signed session, without marking the session as accessed.
-
-    A limiter that looks must not make Flask add ``Vary: Cookie`` to every response. Flask 3.1.3 marks
-    the session when the context hands it out, earlier ones when it is read.
-    """
-    context = request_ctx._get_current_object()  # type: ignore[attr-defined]
-    held = getattr(context, "_session", None)
-    if held is None:
-        held = session
-    # an app's own kind of session may not say
-    accessed = getattr(held, "accessed", None)
-    try:
-        for name in names:
-            # user 0 is somebody
-            if (value := held.get(name)) not in (None, ""):
-                return value
-    finally:
-        if getattr(held, "accessed", None) is not accessed:
-            held.accessed = bool(accessed)
-    return None
-
-
-def _participant() -> Any:
-    return _from_session("participant_id")
-
-
-def _user() -> Any:
-    return _from_session("_user_id", "user_id")
-
-
-def check_plans(plans: Mapping[str, Plan], declared: Declarations) -> None:
+def check_plans(plans: Mapping[str, tuple[Policy, ...]], declared: Declarations) -> None:
     """Hold an app's own policies against the limits they are for.
 
     :raises ConfigurationError: there is no such limit, or its numbers are fixed, or its cost never fits.
     """
-    for name, plan in plans.items():
+    for name, policies in plans.items():
         limit = declared.named.get(name)
         if limit is None:
             known = ", ".join(sorted(declared.named)) or "none"
@@ -84,7 +54,7 @@ def check_plans(plans: Mapping[str, Plan], declared: Declarations) -> None:
             )
         try:
             for cost in (limit.terms.cost, *limit.costs):
-                check_cost(cost, () if callable(plan) else plan)
+                check_cost(cost, policies)
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"VENUELIMIT_LIMITS has for {name!r} what is too small: {error}"
@@ -107,8 +77,8 @@ class Declarations:
     exempt_predicates: list[Callable[[], Any]] = field(default_factory=list)
     loaders: dict[str, Loader] = field(
         default_factory=lambda: {
-            "participant": Loader("participant", _participant, Stage.FRONT),
-            "user": Loader("user", _user, Stage.FRONT),
+            "participant": Loader("participant", sessions.participant, Stage.FRONT),
+            "user": Loader("user", sessions.user, Stage.FRONT),
         }
     )
     version: int = 0
