@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
-from weakref import WeakSet
+
+from .forks import mend_in_children
 
 #: The first pause and the longest, in seconds; each is twice the one before.
 FIRST, LONGEST = 1.0, 30.0
@@ -34,7 +34,7 @@ class Breaker:
         self._era = 0
         #: What the store failed with last, while it fails.
         self.error: Exception | None = None
-        _breakers.add(self)
+        mend_in_children(self)
 
     @property
     def open(self) -> bool:
@@ -87,19 +87,7 @@ class Breaker:
         self._era += 1
         return self._era
 
-    def _after_fork(self) -> None:
-        # a thread that the child does not have may have held the lock, or been probing
+    def after_fork(self) -> None:
+        """Free the lock, which a thread that the child does not have may hold, and let another one probe."""
         self.lock = threading.RLock()
         self._probing = False
-
-
-_breakers: WeakSet[Breaker] = WeakSet()
-
-
-def _after_fork() -> None:
-    for breaker in _breakers:
-        breaker._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

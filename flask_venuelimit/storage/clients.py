@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
-from weakref import WeakSet
 
 import redis
 from redis.cluster import ClusterPipeline, RedisCluster
@@ -20,6 +18,7 @@ from redis.exceptions import (
 )
 
 from ..errors import ConfigurationError
+from .forks import mend_in_children
 
 #: What redis-py raises where a server fails; a cluster client's own error is no RedisError.
 FAILURES: tuple[type[Exception], ...] = (redis.RedisError, RedisClusterException, OSError)
@@ -38,7 +37,7 @@ class Line:
 
     def __init__(self, client: Client) -> None:
         self._client = _checked(client)
-        _lines.add(self)
+        mend_in_children(self)
 
     @property
     def client(self) -> Client:
@@ -90,7 +89,7 @@ class Line:
         execute: Callable[..., Any] = self.client.execute_command
         return execute(*command)
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         """Free what threads of the parent, which a child does not have, may have locked."""
         for thing in _reachable(self._existing()):
             for name, value in list(vars(thing).items()):
@@ -120,7 +119,7 @@ class ClusterLine(Line):
         self._made: RedisCluster | None = None
         self._place = place
         self._outdated = False
-        _lines.add(self)
+        mend_in_children(self)
 
     @property
     def client(self) -> RedisCluster:
@@ -204,15 +203,3 @@ def _is_redis_py_s(thing: object) -> bool:
     return hasattr(thing, "__dict__") and any(
         base.__module__.partition(".")[0] == "redis" for base in type(thing).__mro__
     )
-
-
-_lines: WeakSet[Line] = WeakSet()
-
-
-def _after_fork() -> None:
-    for line in _lines:
-        line._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

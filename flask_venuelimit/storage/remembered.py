@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
-from weakref import WeakSet
 
 from ..decisions import Charge, Receipt, Record
 from ..quantities import SECOND
+from .forks import mend_in_children
 
 #: How long a refusal is remembered at most, in microseconds, and how many are.
 LONGEST = SECOND
@@ -37,7 +36,7 @@ class Remembered:
         self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
         # entered again where a collected body gives its slots back in the middle of it
         self._lock = threading.RLock()
-        _memories.add(self)
+        mend_in_children(self)
 
     def __len__(self) -> int:
         """How many are remembered, those that are over included."""
@@ -64,6 +63,10 @@ class Remembered:
                 for key in keys:
                     self._refusals.pop(key, None)
 
+    def after_fork(self) -> None:
+        """Free the lock, which a thread that the child does not have may hold."""
+        self._lock = threading.RLock()
+
     def _now(self) -> int:
         return round(self._clock() * SECOND)
 
@@ -88,19 +91,6 @@ class Remembered:
                 if before.cells == charge.cells and charge.cost >= before.cost:
                     return Receipt(charge, _later(charge, known.receipt.records, now - known.at), False)
         return None
-
-
-_memories: WeakSet[Remembered] = WeakSet()
-
-
-def _after_fork() -> None:
-    # a thread that the child does not have may have held the lock
-    for memory in _memories:
-        memory._lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _from_store(receipt: Receipt) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
 import secrets
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
+
+from ..forks import mend_in_children
 
 State = TypeVar("State", bound=tuple[Any, ...])
 
@@ -54,11 +55,10 @@ class _Births:
     """
 
     def __init__(self) -> None:
-        self.renew()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.renew)
+        self.after_fork()
+        mend_in_children(self)
 
-    def renew(self) -> None:
+    def after_fork(self) -> None:
         self._process = secrets.token_urlsafe(9)
         self._numbers: Iterator[int] = itertools.count()
 
