@@ -20,10 +20,8 @@ from .policies import Policy
 from .runtime import Runtime
 from .settings import Settings, read_settings, unknown_settings
 from .state import EXTENSION, AppState, current_request
-from .storage import Storage
+from .storage import Storage, as_storage, open_storage
 from .storage.memory import MemoryStorage
-from .storage.opening import open_storage
-from .storage.redis import RedisStorage
 from .terms import Cost, Terms, as_plan
 from .visits import succeeded
 
@@ -62,8 +60,7 @@ class VenueLimit:
     @storage.setter
     def storage(self, given: Any) -> None:
         """Take a store or a redis-py client."""
-        usable = given is None or (isinstance(given, Storage) and not isinstance(given, type))
-        self._storage: Storage | None = given if usable else RedisStorage(given)
+        self._storage = None if given is None else as_storage(given)
 
     def init_app(self, app: Flask) -> None:
         """Put this limiter on an app.

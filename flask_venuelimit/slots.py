@@ -7,7 +7,7 @@ from typing import Any
 
 from .decisions import Receipt
 from .quantities import SECOND
-from .storage.process import Counting
+from .storage import Counting
 
 #: How many times a lease is renewed, at most, before it would lapse.
 _RENEWALS = 10

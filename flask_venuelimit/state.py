@@ -27,10 +27,10 @@ from .lookout import Lookout
 from .page import views as page_views
 from .refusals import LimiterUnavailable, RateLimited
 from .settings import ENABLED, Settings
-from .storage import Storage
+from .storage import Counting, Storage
 from .storage.guarded import Guarded
 from .storage.memory import MemoryStorage
-from .storage.process import Counting, PerProcess
+from .storage.process import PerProcess
 from .visits import Visit
 
 #: Where an app keeps this, in ``app.extensions``.

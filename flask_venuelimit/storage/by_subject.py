@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ..decisions import Cell, Charge, Receipt
 from ..policies import FixedWindow
 from .clients import FAILURES
+from .scripted import Scripted
 from .together import refuses, returned
 
 _T = TypeVar("_T")
 #: A policy that refuses everything.
 _CLOSED = FixedWindow(0, per=1)
-
-
-class OneServer(Protocol):
-    """A store that decides in one step what lives on one server."""
-
-    def decide(self, charges: Sequence[Charge]) -> list[Receipt]:
-        """Charge all or none."""
-        ...
-
-    def peek(self, charges: Sequence[Charge]) -> list[Receipt]:
-        """Look, writing nothing."""
-        ...
-
-    def refund(self, receipts: Sequence[Receipt]) -> None:
-        """Give back what these receipts charged."""
-        ...
-
-    def renew(self, receipts: Sequence[Receipt]) -> None:
-        """Renew the slots that these receipts hold."""
-        ...
-
-    def reset(self, keys: Sequence[str]) -> None:
-        """Forget these counters."""
-        ...
 
 
 class BySubject:
@@ -48,7 +25,7 @@ class BySubject:
     :param one: is asked about one subject at a time.
     """
 
-    def __init__(self, one: OneServer) -> None:
+    def __init__(self, one: Scripted) -> None:
         self._one = one
 
     def decide(self, charges: Sequence[Charge]) -> list[Receipt]:

@@ -12,6 +12,7 @@ from .clients import Line
 from .connecting import bad, cluster, one_server, sentinels, split
 from .memory import MemoryStorage
 from .noop import NoopStorage
+from .protocols import Storage
 from .redis import RedisStorage
 
 Clock = Callable[[], float]
@@ -34,7 +35,16 @@ def open_storage(source: Any, options: Mapping[str, Any] | None = None, clock: C
         return NoopStorage()
     if isinstance(source, str):
         return _named(source, options or {}, clock)
-    return source if _is_store(source) else RedisStorage(source, clock)
+    return as_storage(source, clock)
+
+
+def as_storage(given: Any, clock: Clock | None = None) -> Storage:
+    """Take a store as it is, and a redis-py client as the store that asks it.
+
+    :raises ConfigurationError: it is neither.
+    """
+    usable = isinstance(given, Storage) and not isinstance(given, type)
+    return given if usable else RedisStorage(given, clock)
 
 
 def _named(uri: str, options: Mapping[str, Any], clock: Clock | None) -> MemoryStorage | RedisStorage:
@@ -52,10 +62,6 @@ def _line(uri: str, scheme: str, options: Mapping[str, Any]) -> Line:
     if scheme == "redis+cluster":
         return cluster(uri, options)
     return one_server(uri, scheme, options)
-
-
-def _is_store(source: object) -> bool:
-    return all(hasattr(source, name) for name in ("decide", "peek", "refund", "reset", "counts", "failures"))
 
 
 def _scheme(uri: str) -> str:

@@ -3,38 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from ..decisions import Charge, Receipt
 from .guarded import Guarded
 from .memory import MemoryStorage
 from .together import Part, decide_in_turn, refuses
-
-
-class Counting(Protocol):
-    """What limits ask of storage, whatever stands in front of the store that counts."""
-
-    counts: bool
-
-    def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
-        """Charge all or none; None stands for each charge that nobody counted."""
-        ...
-
-    def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
-        """Look, writing nothing."""
-        ...
-
-    def refund(self, receipts: Sequence[Receipt]) -> None:
-        """Give back what these receipts charged."""
-        ...
-
-    def renew(self, receipts: Sequence[Receipt]) -> None:
-        """Renew the slots that these receipts hold."""
-        ...
-
-    def reset(self, keys: Sequence[str]) -> None:
-        """Forget these counters."""
-        ...
 
 
 class PerProcess:
@@ -66,7 +39,7 @@ class PerProcess:
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing."""
-        return self._each(charges, self.here.peek, self.shared.peek)
+        return [(self.here if each.per_process else self.shared).peek([each])[0] for each in charges]
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back each of ``receipts`` in the store that charged it."""
@@ -80,14 +53,6 @@ class PerProcess:
         """Forget these counters in both stores."""
         self.here.reset(keys)
         self.shared.reset(keys)
-
-    def _each(
-        self,
-        charges: Sequence[Charge],
-        near: Callable[[list[Charge]], Sequence[Receipt | None]],
-        far: Callable[[list[Charge]], Sequence[Receipt | None]],
-    ) -> Sequence[Receipt | None]:
-        return [(near if charge.per_process else far)([charge])[0] for charge in charges]
 
     def _split(
         self,

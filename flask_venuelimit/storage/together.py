@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ..decisions import Charge, Receipt
-
-
-class Deciding(Protocol):
-    """A store, or what stands in front of one."""
-
-    def decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
-        """Charge all or none; None stands for each charge that nobody counted."""
-        ...
-
-    def refund(self, receipts: Sequence[Receipt]) -> None:
-        """Give back what these receipts charged."""
-        ...
+from .protocols import Counting
 
 
 class Part(NamedTuple):
     """Charges that one store decides in one step."""
 
-    store: Deciding
+    store: Counting
     charges: list[Charge]
 
 
