@@ -46,7 +46,7 @@ class MemoryStorage:
         #: Called, outside the lock, when the store begins to drop live keys, or to turn newcomers away; again
         #: only after it has shrunk below 90 % of ``max_keys``.
         self.capacity_listeners: list[Callable[[], None]] = []
-        self._counters = Counters(max_keys)
+        self._begin()
         self._lock = threading.Lock()
         _stores.add(self)
 
@@ -102,10 +102,17 @@ class MemoryStorage:
             for key in keys:
                 self._counters.shelf.drop(key)
 
+    def _begin(self) -> None:
+        self._counters = Counters(self.max_keys)
+
+    def _place(self, charge: Charge) -> Counters:
+        """Where a charge is counted."""
+        return self._counters
+
     def _after_fork(self) -> None:
         if self._lock.locked():
             # a thread that the child does not have was writing: its half-made step cannot be finished
-            self._counters = Counters(self.max_keys)
+            self._begin()
         self._lock = threading.Lock()
 
     def _now(self) -> int:
@@ -124,7 +131,7 @@ class MemoryStorage:
 
     def _decide_one(self, charge: Charge, now: int, birth: str) -> Receipt:
         """What :meth:`_decide` does for the most usual question: nothing is weighed against another."""
-        counters = self._counters
+        counters = self._place(charge)
         cell = charge.cells[0]
         outcome = counters.look(cell, now, charge.cost, birth)
         allowed, _, remaining, _, reset, delay, token, _ = outcome
@@ -136,12 +143,13 @@ class MemoryStorage:
 
     def _weigh(self, charge: Charge, now: int, birth: str) -> tuple[Charge, bool, list[Outcome]]:
         """A charge, whether it fits, and what each of its cells would become."""
-        outcomes = [self._counters.look(cell, now, charge.cost, birth) for cell in charge.cells]
+        look = self._place(charge).look
+        outcomes = [look(cell, now, charge.cost, birth) for cell in charge.cells]
         return charge, all(outcome.allowed for outcome in outcomes), outcomes
 
     def _settle(self, charge: Charge, outcomes: list[Outcome], charged: bool, now: int) -> Receipt:
         """Write what was weighed, if it is charged; nothing of it where slots leave no room for all."""
-        counters, records = self._counters, []
+        counters, records = self._place(charge), []
         for cell, outcome in zip(charge.cells, outcomes, strict=True):
             if not charged:
                 records.append(counters.pass_by(cell, outcome, now))
@@ -154,13 +162,15 @@ class MemoryStorage:
         return Receipt(charge, tuple(records), charged)
 
     def _peek(self, charge: Charge, now: int) -> Receipt:
-        records = [self._counters.peek(cell, now, charge.cost) for cell in charge.cells]
+        peek = self._place(charge).peek
+        records = [peek(cell, now, charge.cost) for cell in charge.cells]
         return Receipt(charge, tuple(records), False)
 
     def _give_back(self, charge: Charge, records: Sequence[Record], now: int) -> None:
         """Give back each cell of a charge that has a record, from the first on."""
+        give_back = self._place(charge).give_back
         for cell, record in zip(charge.cells, records, strict=False):
-            self._counters.give_back(cell, charge.cost, record.token, now)
+            give_back(cell, charge.cost, record.token, now)
 
 
 def _passes(weighed: list[tuple[Charge, bool, list[Outcome]]]) -> bool:

@@ -14,6 +14,7 @@ from .memory import MemoryStorage
 from .noop import NoopStorage
 from .protocols import Storage
 from .redis import RedisStorage
+from .sketch import LEAST, SketchStorage
 
 Clock = Callable[[], float]
 
@@ -76,10 +77,30 @@ def _memory(uri: str, clock: Clock) -> MemoryStorage:
     if parts.netloc or parts.path.strip("/") or parts.fragment:
         raise bad("has more than options after memory://. Use memory:// or memory://?max_keys=100000.")
     query = parse_qs(parts.query, keep_blank_values=True)
-    given = query.pop("max_keys", ["100000"])
-    if query:
-        raise bad(f"has the unknown option {min(query)!r}. memory:// knows max_keys only.")
+    unknown = set(query).difference(("max_keys", "sketch"))
+    if unknown:
+        raise bad(f"has the unknown option {min(unknown)!r}. memory:// knows max_keys and sketch only.")
+    max_keys = _max_keys(query["max_keys"]) if "max_keys" in query else None
+    if "sketch" in query:
+        return _sketch(query["sketch"], max_keys, clock)
+    return MemoryStorage(clock=clock) if max_keys is None else MemoryStorage(max_keys, clock)
+
+
+def _max_keys(given: list[str]) -> int:
     # one text, digits only, not all of them 0
     if not re.fullmatch("0*[1-9][0-9]{,14}", "&".join(given)):
         raise bad(f"has max_keys={', '.join(given)!r}. Use one whole number of at least 1.")
-    return MemoryStorage(int(given[0]), clock)
+    return int(given[0])
+
+
+def _sketch(given: list[str], max_keys: int | None, clock: Clock) -> SketchStorage:
+    number = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{,9})?|\.[0-9]{1,9}", "&".join(given))
+    if number is None or float(given[0]) < LEAST:
+        raise bad(f"has sketch={', '.join(given)!r}. Use one number of MiB from {LEAST} on, such as 8.")
+    try:
+        return SketchStorage(float(given[0]), max_keys, clock)
+    except (MemoryError, OverflowError):
+        problem = bad(
+            f"has sketch={given[0]!r}, and there are not so many MiB to be had. Use a smaller number."
+        )
+    raise problem

@@ -261,13 +261,14 @@ def client(valkey: StoreServer) -> Iterator[redis.Redis]:
         yield client
 
 
-def _live_through(client: redis.Redis, family: tuple[Policy, ...], course: Any) -> None:
+def _live_through(client: redis.Redis, family: tuple[Policy, ...], course: Any) -> Iterator[Day]:
+    """Go through a day; it can be looked at after each step."""
     client.flushall()
-    run = Day(client, family)
+    day = Day(client, family)
     for by, (name, what) in course:
-        run.move(by)
-        run.step(name, what)
-        assert all(-HOUR < life <= run.longest() for life in run.lives())
+        day.move(by)
+        day.step(name, what)
+        yield day
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
@@ -275,11 +276,13 @@ def _live_through(client: redis.Redis, family: tuple[Policy, ...], course: Any) 
 @given(course=courses)
 def test_memory_redis_and_the_model_agree(client: redis.Redis, family: Any, course: Any) -> None:
     """Whatever is asked, at whatever times, all three admit, count, promise and give back the same."""
-    _live_through(client, family, course)
+    for day in _live_through(client, family, course):
+        assert all(-HOUR < life <= day.longest() for life in day.lives())
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(family=windows() | flows(), course=courses)
 def test_they_agree_up_to_the_largest_numbers(client: redis.Redis, family: Any, course: Any) -> None:
     """With limits of up to 10^15 - 1 and windows of up to fifty years, they agree to the last one."""
-    _live_through(client, family, course)
+    for day in _live_through(client, family, course):
+        assert all(-HOUR < life <= day.longest() for life in day.lives())

@@ -16,6 +16,7 @@ from flask_venuelimit.storage import open_storage
 from flask_venuelimit.storage.memory import MemoryStorage
 from flask_venuelimit.storage.noop import NoopStorage
 from flask_venuelimit.storage.redis import RedisStorage
+from flask_venuelimit.storage.sketch import SketchStorage
 from flask_venuelimit.testing import ManualClock
 from tests.servers import StoreServer
 from tests.storage.asking import hit
@@ -26,6 +27,9 @@ UNREADABLE = (
     "VENUELIMIT_STORAGE_URI has a host or port that cannot be read. Use a port from 1 to 65535, and "
     "percent-encode special characters in a password."
 )
+
+
+MEBIBYTES = "Use one number of MiB from 0.001 on, such as 8."
 
 
 def _settings(uri: str, options: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -45,6 +49,15 @@ def test_memory_counts_in_this_process(clock: ManualClock) -> None:
     assert open_storage("MEMORY://?max_keys=7").max_keys == 7
     assert open_storage("memory://").clock is time.monotonic
     assert open_storage("memory://", clock=clock).clock is clock
+
+
+def test_memory_counts_in_a_sketch_where_that_is_asked_for(clock: ManualClock) -> None:
+    """memory://?sketch=8 takes 8 MiB, fractions allowed, and max_keys bounds what is counted beside it."""
+    store = open_storage("memory://?sketch=0.5", clock=clock)
+    assert isinstance(store, SketchStorage)
+    assert (store.mebibytes, store.max_keys, store.clock) == (0.5, 64, clock)
+    assert open_storage("memory://?max_keys=7&sketch=.25").max_keys == 7
+    assert open_storage("memory://?sketch=2.").mebibytes == 2
 
 
 def test_each_opening_is_a_store_of_its_own() -> None:
@@ -153,11 +166,24 @@ def test_an_asyncio_client_is_told_so() -> None:
             "memory://host",
             "has more than options after memory://. Use memory:// or memory://?max_keys=100000.",
         ),
-        ("memory://?size=3", "has the unknown option 'size'. memory:// knows max_keys only."),
+        ("memory://?size=3", "has the unknown option 'size'. memory:// knows max_keys and sketch only."),
         ("memory://?max_keys=0", "has max_keys='0'. Use one whole number of at least 1."),
         ("memory://?max_keys=", "has max_keys=''. Use one whole number of at least 1."),
         ("memory://?max_keys=-5", "has max_keys='-5'. Use one whole number of at least 1."),
         ("memory://?max_keys=1&max_keys=2", "has max_keys='1, 2'. Use one whole number of at least 1."),
+        ("memory://?sketch=8&max_keys=0", "has max_keys='0'. Use one whole number of at least 1."),
+        ("memory://?sketch=", f"has sketch=''. {MEBIBYTES}"),
+        ("memory://?sketch=0", f"has sketch='0'. {MEBIBYTES}"),
+        ("memory://?sketch=0.0009", f"has sketch='0.0009'. {MEBIBYTES}"),
+        ("memory://?sketch=-1", f"has sketch='-1'. {MEBIBYTES}"),
+        ("memory://?sketch=nan", f"has sketch='nan'. {MEBIBYTES}"),
+        ("memory://?sketch=8MiB", f"has sketch='8MiB'. {MEBIBYTES}"),
+        ("memory://?sketch=1e3", f"has sketch='1e3'. {MEBIBYTES}"),
+        ("memory://?sketch=1&sketch=2", f"has sketch='1, 2'. {MEBIBYTES}"),
+        (
+            "memory://?sketch=999999999",
+            "has sketch='999999999', and there are not so many MiB to be had. Use a smaller number.",
+        ),
         ("redis://h/x", "has a path that is no database number. Use redis://host:port/0."),
         ("unix://", "names no socket. Use unix:///path/to/redis.sock."),
         ("redis://h/0#x", "has a # in it. Percent-encode special characters in a password."),
