@@ -111,7 +111,10 @@ class Asker:
         # ::1 lies in a network that begins with ::, which is nobody's address
         address = text if base == "::" != text else normalise(base, prefix)
         if address is None:
-            raise ValueError("subject= names an address of kind 'ip', but the text is no IP address")
+            raise ValueError(
+                "subject= is of kind 'ip', but the text is no IP address. Use one such as 198.51.100.7 or "
+                "2001:db8::1, or what client_address() gives."
+            )
         return Subject("ip", address)
 
     def _address_subject(self) -> Subject:

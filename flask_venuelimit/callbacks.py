@@ -73,7 +73,7 @@ def call(app: Flask, function: Callable[..., Any], *arguments: Any) -> Any:
 def call_or_log(app: Flask, what: str, function: Callable[..., Any], *arguments: Any, instead: Any) -> Any:
     """Call ``function``; if it raises, log that and answer ``instead``.
 
-    The one place where an app's exception stops: a limiter that cannot learn who is asking must not
+    The one place where what a callback raises stops: a limiter that cannot learn who is asking must not
     take the request down with it.
     """
     try:

@@ -7,5 +7,7 @@ class ConfigurationError(ValueError):
     """A setting or declaration that cannot be kept.
 
     The message names the setting, says what is wrong with its value, why that matters, and what to
-    change. Raised while an app is being built, never while it answers a request.
+    change. Raised while an app is being built. While it answers requests only two are left to be wrong:
+    ``VENUELIMIT_LIMITS``, whose limits may be declared later than the app, and ``VENUELIMIT_ENABLED``, which
+    is read each time.
     """

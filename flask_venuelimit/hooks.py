@@ -30,7 +30,7 @@ class Hooks:
         self._entered = False
 
     def install(self) -> None:
-        """Hook the app up: the one place that touches Flask's hook lists and ``dispatch_request``.
+        """Hook the app up; nothing outside this class touches Flask's hook lists and ``dispatch_request``.
 
         First before every other hook, whenever those are registered; last after them; and once more right
         before the view, where no public hook stands.

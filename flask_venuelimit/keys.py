@@ -2,7 +2,7 @@
 
 A key is honest about when it can be known. A FRONT key reads what the connection or a signed session
 says before anything of the app has run; a VIEW key waits until the app has established who is asking.
-Every key ends in the address: see STAGES in the docs for what each of them proves.
+Every key ends in the address. What each of them proves is told in the docs, under "Identities".
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class _Combined(Key):
 
     def __init__(self, one: Key, other: Key) -> None:
         if not isinstance(other, Key):
-            raise TypeError(f"a key can be combined with another Key, not with {other!r}")
+            raise TypeError(f"a Key is combined with Keys, not with {other!r}. Use Key('tenant', function).")
         self.one, self.other = one, other
         self.kind = f"{one.kind}{self.sign}{other.kind}"
         self.stage = max(one.stage, other.stage)
@@ -278,7 +278,7 @@ def _bearer() -> str | None:
 #: which every key ends.
 by_ip: Key = Key("ip", _nobody, stage=Stage.FRONT)
 #: The text after ``Bearer`` in Authorization, by its SHA-256: a credential claimed, not checked. Anyone
-#: who types it shares the bucket, and new texts cost nothing, so put a failure limiter in front.
+#: who types it shares the bucket, and new texts cost nothing, so put a failure limit in front.
 by_bearer: Key = Key("bearer", _bearer, stage=Stage.FRONT)
 #: The participant: ``session["participant_id"]``, or what ``identify_participant`` says.
 by_participant: Key = _Identity("participant")

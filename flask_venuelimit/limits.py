@@ -53,7 +53,7 @@ class Runtime(Protocol):
         ...
 
     def enforce(self, stack: Stack) -> None:
-        """Decide a decorated view's limits where they stand; raises RateLimited."""
+        """Decide a decorated view's limits where they stand; raises what refuses."""
         ...
 
     def decide_by_hand(self, limit: Limit, cost: int, subject: object, *, peek: bool) -> Decision:
@@ -73,7 +73,7 @@ class Runtime(Protocol):
         ...
 
     def refusal(self, limit: Limit, decision: Decision) -> Exception | None:
-        """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""
+        """Tell of a refusing decision: the exception to raise, or None where the limit only watches."""
         ...
 
     def exempt(self, target: Any, limit: Limit) -> None:

@@ -51,7 +51,7 @@ class Runtime:
         self._declared.exempt(target, limit)
 
     def refusal(self, limit: Limit, decision: Decision) -> Exception | None:
-        """Tell of a refusing decision: the RateLimited to raise, or None where the limit only watches."""
+        """Tell of a refusing decision: the exception to raise, or None where the limit only watches."""
         state = self.state()
         assert state is not None, "a decision that refuses was made by an app"
         if decision.shadow:
@@ -64,7 +64,7 @@ class Runtime:
     def enforce(self, stack: Stack) -> None:
         """Decide a decorated view's limits where they stand.
 
-        :raises RateLimited: one of them refuses.
+        :raises Refusal: one of them refuses, or lets nobody pass because nobody can count.
         """
         for application in stack.applications:
             application.limit.used = True

@@ -15,5 +15,5 @@ storage_failed = _signals.signal("storage-failed")
 #: The storage answers again.
 storage_recovered = _signals.signal("storage-recovered")
 
-#: A bounded store is full and drops keys: ``storage=`` the store.
+#: A bounded store is full, and drops keys or counts no newcomers: ``storage=`` the store.
 capacity_reached = _signals.signal("capacity-reached")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def succeeded(response: Response) -> bool:
-    """Whether a failure limiter gives its charge back: the status is under 400."""
+    """Whether a failure limit gives its charge back: the status is under 400."""
     return response.status_code < 400
 
 
@@ -65,6 +65,7 @@ class Visit:
         """Decide the limits of one point in one storage call.
 
         :raises RateLimited: one of them refuses.
+        :raises LimiterUnavailable: nobody can count, and one of them lets nobody pass then.
         """
         hits = [self._hit(each) for each in buckets if self._applies(each)]
         if hits:
@@ -110,7 +111,7 @@ class Visit:
     def decide_stack(self, stack: Stack) -> None:
         """Decide directly stacked decorators where they stand, save what was decided earlier.
 
-        :raises RateLimited: one of them refuses.
+        :raises Refusal: see :meth:`decide`.
         """
         if not self.coverage.exempt:
             found = [self._at_decorator(each) for each in stack.applications if self._stands(each.limit)]
