@@ -133,7 +133,7 @@ def test_four_packages_are_needed_at_run_time(wheel: ZipFile) -> None:
 
 @pytest.mark.parametrize("room", FLASK_FREE)
 def test_some_rooms_know_no_flask(room: str) -> None:
-    """Addresses, policies, decisions, headers and stores can be read alone: on each other they lean at most."""
+    """Addresses, policies, decisions, headers and stores can be read alone: they lean on each other only."""
     inside = files(PACKAGE / room, "*.py") or [PACKAGE / f"{room}.py"]
     found = {name for path in inside for name in imports(ast.parse(path.read_text()))}
     assert found.isdisjoint({"flask", "werkzeug"})
