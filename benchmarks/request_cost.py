@@ -74,6 +74,29 @@ def theirs(uri: str, limits: int, *, strategy: str = "sliding-window-counter") -
     return app
 
 
+def ours_decorated(uri: str) -> Flask:
+    """Make the same app with one of our limits on its view."""
+    app = bare()
+    app.config["VENUELIMIT_STORAGE_URI"] = uri
+    limit = VenueLimit(app).limit(SlidingWindow(PLENTY, 60), key=by_ip)
+    app.view_functions["index"] = limit(app.view_functions["index"])
+    return app
+
+
+def theirs_decorated(uri: str) -> Flask:
+    """Make the same app with one limit of Flask-Limiter's on its view, with headers."""
+    app = bare()
+    limiter = Limiter(
+        get_remote_address,
+        app=app,
+        storage_uri=uri,
+        headers_enabled=True,
+        strategy="sliding-window-counter",
+    )
+    app.view_functions["index"] = limiter.limit(f"{PLENTY} per 60 seconds")(app.view_functions["index"])
+    return app
+
+
 def call(app: Flask) -> Callable[[], None]:
     """Make a function that sends one request through the WSGI callable."""
     environ = EnvironBuilder(path="/", environ_base={"REMOTE_ADDR": "198.51.100.7"}).get_environ()
@@ -157,6 +180,8 @@ def report(server: StoreServer, rounds: int, requests: int) -> None:
         Subject("venuelimit, memory, 1 limit, no headers", ours("memory://", 1, headers=False)),
         Subject("Flask-Limiter, memory, 1 limit", theirs("memory://", 1)),
         Subject("Flask-Limiter, memory, 1 fixed window", theirs("memory://", 1, strategy="fixed-window")),
+        Subject("venuelimit, memory, 1 on the view", ours_decorated("memory://")),
+        Subject("Flask-Limiter, memory, 1 on the view", theirs_decorated("memory://")),
         Subject("venuelimit, memory, 3 limits", ours("memory://", 3)),
         Subject("Flask-Limiter, memory, 3 limits", theirs("memory://", 3)),
         Subject("venuelimit, Redis, 1 limit", ours(uri, 1), True),

@@ -70,15 +70,17 @@ _UNTOLD: Any = object()
 def charge(who: Asker, hits: Sequence[Hit], *, peek: bool = False, by_hand: bool = False) -> list[Entry]:
     """Charge limits in one storage call, or only look; limits that do not limit now are left out."""
     state = who.state
-    pairs = [(hit, told) for hit in hits if (told := _cells(who, hit)) is not None]
-    charges = [_as_charge(state, hit, told) for hit, told in pairs]
-    answers = iter(_answers(state, charges, peek=peek))
-    entries = []
-    for (hit, _), each in zip(pairs, charges, strict=True):
-        receipt = next(answers) if each.cells else _untold(state, each)
-        decision = _decision(state, hit, each, receipt)
-        entries.append(Entry(decision, hit.bucket.limit.terms, hit.cost, by_hand))
-    return entries
+    kept, charges = [], []
+    for hit in hits:
+        told = _cells(who, hit)
+        if told is not None:
+            kept.append(hit)
+            charges.append(_as_charge(state, hit, told))
+    answers = _answers(state, charges, peek=peek)
+    return [
+        Entry(_decision(state, hit, each, receipt), hit.bucket.limit.terms, hit.cost, by_hand)
+        for hit, each, receipt in zip(kept, charges, answers, strict=True)
+    ]
 
 
 def keys(who: Asker, bucket: Bucket, subject: Subject) -> list[str]:
@@ -156,10 +158,22 @@ def _base(state: AppState, subject: Subject) -> str:
 
 
 def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
-    """What storage answers to the charges it can be asked about: those whose policies were told."""
+    """What storage answers to the charges, and what becomes of those whose policies could not be told."""
     told = [each for each in charges if each.cells]
-    if not told or not state.counting:
-        return [None] * len(told)
+    if not charges or not state.counting:
+        return [None] * len(charges)
+    if len(told) == len(charges):
+        return state.storage.peek(charges) if peek else state.storage.decide(charges)
+    answers = iter(_beside_untold(state, charges, told, peek=peek))
+    return [next(answers) if each.cells else _untold(each) for each in charges]
+
+
+def _beside_untold(
+    state: AppState, charges: list[Charge], told: list[Charge], *, peek: bool
+) -> Sequence[Receipt | None]:
+    """What storage answers to those that it can be asked about, where others could not be told."""
+    if not told:
+        return []
     if not peek and any(map(_closes, charges)):
         return _only_failures(state, told)
     return state.storage.peek(told) if peek else state.storage.decide(told)
@@ -181,9 +195,9 @@ def _closes(each: Charge) -> bool:
     return each.binding and _closed(each)
 
 
-def _untold(state: AppState, each: Charge) -> Receipt | None:
+def _untold(each: Charge) -> Receipt | None:
     """What becomes of a charge whose policies could not be told: there is nothing to count by."""
-    return Receipt(each, (), False, pause=_PAUSE) if _closed(each) and state.counting else None
+    return Receipt(each, (), False, pause=_PAUSE) if _closed(each) else None
 
 
 def _decision(state: AppState, hit: Hit, each: Charge, receipt: Receipt | None) -> Decision:

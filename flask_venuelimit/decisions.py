@@ -94,7 +94,7 @@ class Receipt:
 
     def slots(self) -> Receipt | None:
         """What this charge holds only for as long as it is used, as a receipt of its own; None if nothing."""
-        if not self.charged or not any(cell.policy.held for cell in self.charge.cells):
+        if not self.charged or True not in [cell.policy.held for cell in self.charge.cells]:
             return None
         pairs = zip(self.charge.cells, self.records, strict=True)
         held = [(cell, record) for cell, record in pairs if cell.policy.held]

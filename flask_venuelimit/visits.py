@@ -190,7 +190,8 @@ class Visit:
     def _limit_state(self) -> list[tuple[str, str]]:
         returned = [entry.decision for entry in self._returned or ()]
         shown = [
-            Shown(entry.decision, _holds(returned, entry.decision), entry.cost) for entry in self.entries
+            Shown(entry.decision, bool(returned) and _holds(returned, entry.decision), entry.cost)
+            for entry in self.entries
         ]
         kinds, refusal = self.state.settings.headers, self.refusal
         if refusal is None:
@@ -253,8 +254,9 @@ def _holds(decisions: Sequence[Decision], decision: Decision) -> bool:
 
 def _put(headers: Headers, fields: Sequence[tuple[str, str]]) -> None:
     """Set header fields; setting looks through all of them each time, adding does not."""
-    if any("ratelimit" in name.lower() for name, _ in headers):
-        headers.update(fields)
-    else:
-        for name, value in fields:
-            headers.add(name, value)
+    for name, _ in headers.to_wsgi_list():
+        if "ratelimit" in name.lower():
+            headers.update(fields)
+            return
+    for name, value in fields:
+        headers.add(name, value)
