@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from weakref import WeakSet
 
 from ..decisions import Charge, Receipt, Record
 from .counters import Counters
+from .forks import mend_in_children
 from .rules import Outcome, new_birth
 
 _SECOND = 1_000_000
 #: Keys that are due and looked at in each call: more than a call can add, so that the store shrinks.
 _SWEPT = 8
-
-_stores: WeakSet[MemoryStorage] = WeakSet()
 
 
 class MemoryStorage:
@@ -48,7 +45,7 @@ class MemoryStorage:
         self.capacity_listeners: list[Callable[[], None]] = []
         self._begin()
         self._lock = threading.Lock()
-        _stores.add(self)
+        mend_in_children(self)
 
     def __len__(self) -> int:
         """How many keys are held, expired ones that were not cleared away yet included."""
@@ -109,7 +106,8 @@ class MemoryStorage:
         """Where a charge is counted."""
         return self._counters
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
+        """Go on from the parent's counts, unless a thread of the parent was about to change them."""
         if self._lock.locked():
             # a thread that the child does not have was writing: its half-made step cannot be finished
             self._begin()
@@ -181,12 +179,3 @@ def _passes(weighed: list[tuple[Charge, bool, list[Outcome]]]) -> bool:
 def _uncounted(charge: Charge) -> Receipt:
     """The answer where slots in use leave no room to count in: admitted."""
     return Receipt(charge, tuple([Record(True, cell.policy.quota, 0, 0) for cell in charge.cells]), False)
-
-
-def _after_fork() -> None:
-    for store in _stores:
-        store._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

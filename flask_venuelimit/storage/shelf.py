@@ -100,8 +100,8 @@ class Shelf:
         if entry is None:
             return
         del self._ranks[entry.rank][key]
-        # what is left of it in the heaps is no longer meant
-        entry.due, entry.rank = _NEVER, EMPTY
+        # what is left of it in the heaps is no longer meant, and holds nothing large
+        entry.due, entry.rank, entry.state = _NEVER, EMPTY, ()
         if self.dropped and len(self.entries) < 0.9 * self._size:
             self.dropped = False
 
@@ -167,14 +167,14 @@ class Shelf:
     def _remember_over(self, entry: Entry) -> None:
         heapq.heappush(self._over, (entry.used, entry))
         over = self._ranks[OVER]
-        if len(self._over) > 2 * len(over) + _SLACK:
+        if len(self._over) > 1.5 * len(over) + _SLACK:
             self._over = [(kept.used, kept) for kept in over.values()]
             heapq.heapify(self._over)
 
     def _schedule(self, entry: Entry, due: int) -> None:
         entry.due = due
         heapq.heappush(self._due, (due, next(self._ticks), entry))
-        if len(self._due) > 2 * len(self.entries) + _SLACK:
-            # more than half of it is left over from keys that went or moved
+        if len(self._due) > 1.5 * len(self.entries) + _SLACK:
+            # a third of it is left over from keys that went or moved
             self._due = [(kept.due, next(self._ticks), kept) for kept in self.entries.values()]
             heapq.heapify(self._due)

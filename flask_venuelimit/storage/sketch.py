@@ -26,7 +26,7 @@ _MEBIBYTE = 2**20
 #: The share of the bytes that the tables have; the rest is for keys that are counted exactly.
 _TABLES = 7 / 8
 #: What such a key takes, at most, a log's entries aside.
-_KEY = 1_024
+_KEY = 1_280
 #: A hit is counted once in each row, and the least of them is nearest the truth.
 DEPTH = 4
 #: Windows of different lengths that are told apart, at most; a power of 2.
@@ -45,7 +45,8 @@ class SketchStorage(MemoryStorage):
     of window are counted exactly beside it, in ``max_keys`` keys.
 
     :param mebibytes: how much memory to use, an eighth of it for the exact counters.
-    :param max_keys: how many keys are counted exactly at most; a key for each KiB of that eighth by default.
+    :param max_keys: how many keys are counted exactly at most; by default, one for each 1,280 bytes of that
+        eighth.
     :param clock: reads seconds; tests pass a :class:`~flask_venuelimit.testing.ManualClock`.
     :param seed: what keys are scattered by, at most 64 bytes; unknown to those who choose them by default.
     :raises ValueError: ``max_keys`` is no whole number of at least 1.

@@ -55,7 +55,7 @@ def test_memory_counts_in_a_sketch_where_that_is_asked_for(clock: ManualClock) -
     """memory://?sketch=8 takes 8 MiB, fractions allowed, and max_keys bounds what is counted beside it."""
     store = open_storage("memory://?sketch=0.5", clock=clock)
     assert isinstance(store, SketchStorage)
-    assert (store.mebibytes, store.max_keys, store.clock) == (0.5, 64, clock)
+    assert (store.mebibytes, store.max_keys, store.clock) == (0.5, 51, clock)
     assert open_storage("memory://?max_keys=7&sketch=.25").max_keys == 7
     assert open_storage("memory://?sketch=2.").mebibytes == 2
 

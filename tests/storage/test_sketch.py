@@ -122,11 +122,11 @@ def test_a_flood_takes_no_memory(clock: ManualClock) -> None:
 
 @pytest.mark.parametrize("mebibytes", [0.001, 0.01, 0.3, 1, 8])
 def test_it_takes_what_was_asked_for(mebibytes: float) -> None:
-    """The tables take seven eighths of it, and the keys beside them have a KiB each of the rest."""
+    """The tables take seven eighths of it, and the keys beside them have 1,280 bytes each of the rest."""
     store = SketchStorage(mebibytes)
     size = sys.getsizeof(store._sketched.sketch._counters) - sys.getsizeof(array("I"))
     assert size == int(mebibytes * 2**20 * 7 / 8) // 4 * 4
-    assert store.max_keys == max(1, int(mebibytes * 128))
+    assert store.max_keys == max(1, int(mebibytes * 2**17 / 1_280))
     assert store.width * 2 * DEPTH * 4 <= size
 
 
@@ -243,7 +243,7 @@ def test_keys_are_scattered_as_nobody_can_foretell() -> None:
 
 def test_it_says_what_it_is() -> None:
     """Its size and how many keys it counts exactly."""
-    assert repr(SketchStorage(8)) == "SketchStorage(8, max_keys=1024)"
+    assert repr(SketchStorage(8)) == "SketchStorage(8, max_keys=819)"
     assert repr(SketchStorage(0.5, max_keys=7)) == "SketchStorage(0.5, max_keys=7)"
     with pytest.raises(ValueError, match=r"^MemoryStorage\(max_keys=0\): max_keys has to be"):
         SketchStorage(1, max_keys=0)
