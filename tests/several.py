@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -88,7 +90,8 @@ def run_cluster() -> Iterator[Cluster]:
     """Run a cluster of three."""
     settings = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
     with ExitStack() as stack:
-        cluster = Cluster([stack.enter_context(StoreServer(*settings)) for _ in range(3)])
+        servers = [StoreServer(*settings, port=_free_ports()) for _ in range(3)]
+        cluster = Cluster([stack.enter_context(server) for server in servers])
         share = _SLOTS // 3 + 1
         for number, client in enumerate(cluster.clients()):
             slots = range(number * share, min((number + 1) * share, _SLOTS))
@@ -99,6 +102,24 @@ def run_cluster() -> Iterator[Cluster]:
             cluster.clients()[0].execute_command("CLUSTER MEET", "127.0.0.1", server.port)
         wait_until(cluster.are_well, 30, what="the cluster has met")
         yield cluster
+
+
+def _free_ports() -> int:
+    """Find a port that is free together with the one 10,000 above, over which a cluster's servers talk."""
+    for _ in range(200):
+        port = random.randint(20_000, 22_000)
+        if _is_free(port) and _is_free(port + 10_000):
+            return port
+    raise RuntimeError("no two free ports 10,000 apart")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 class SentinelServer(StoreServer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import finalize
 
 import redis
 from redis.cluster import ClusterPipeline, RedisCluster
@@ -130,6 +131,7 @@ class ClusterLine(Line):
         if self._made is None:
             # no lock: threads that wait for a silent server wait side by side
             self._made = self._make()
+            close_with(self, self._made)
         return self._made
 
     def mistrust(self) -> None:
@@ -156,6 +158,16 @@ class ClusterLine(Line):
         except (MovedError, AskError, TryAgainError):
             # the server did nothing: redis-py knows the way, and remembers it
             return super()._execute(key, command)
+
+
+def close_with(line: Line, client: Client) -> None:
+    """Close a client's connections once the line to it is gone, for a client that nobody else has."""
+    finalize(line, _close, client).atexit = False
+
+
+def _close(client: Client) -> None:
+    for pool in _pools(client):
+        pool.disconnect()
 
 
 def _checked(client: Any) -> Client:

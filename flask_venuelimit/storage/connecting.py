@@ -17,7 +17,7 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from ..errors import ConfigurationError
-from .clients import ClusterLine, Line
+from .clients import ClusterLine, Line, close_with
 
 _T = TypeVar("_T")
 # these have no types of redis-py's own
@@ -55,12 +55,14 @@ def one_server(uri: str, scheme: str, options: Mapping[str, Any]) -> Line:
     parts = split(uri)
     _check_place(parts, scheme)
     url = _TRANSLATED.get(scheme, scheme) + uri[len(scheme) :]
+    # before redis-py 6 any trusted certificate would do, whoever's it is
+    named = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
 
     def make() -> redis.Redis:
-        client = redis.Redis.from_url(url, **defaults() | dict(options))
+        client = redis.Redis.from_url(url, **defaults() | named | dict(options))
         return _tried(client)
 
-    return Line(_taken(make, [*_query(parts.query), *options]))
+    return _own(_taken(make, [*_query(parts.query), *options]))
 
 
 def sentinels(uri: str, options: Mapping[str, Any]) -> Line:
@@ -85,7 +87,7 @@ def sentinels(uri: str, options: Mapping[str, Any]) -> Line:
         client: redis.Redis = _Sentinel(named.hosts, **own, **given).master_for(service)
         return _tried(client)
 
-    return Line(_taken(make, [*_query(named.query), *options]))
+    return _own(_taken(make, [*_query(named.query), *options]))
 
 
 def cluster(uri: str, options: Mapping[str, Any]) -> Line:
@@ -129,6 +131,12 @@ def split(uri: str) -> SplitResult:
 def bad(what: str) -> ConfigurationError:
     """Make the error that says what is wrong with the setting."""
     return ConfigurationError(f"VENUELIMIT_STORAGE_URI {what}")
+
+
+def _own(client: redis.Redis) -> Line:
+    line = Line(client)
+    close_with(line, client)
+    return line
 
 
 class _Several(NamedTuple):
