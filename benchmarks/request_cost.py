@@ -93,7 +93,8 @@ def theirs_decorated(uri: str) -> Flask:
         headers_enabled=True,
         strategy="sliding-window-counter",
     )
-    app.view_functions["index"] = limiter.limit(f"{PLENTY} per 60 seconds")(app.view_functions["index"])
+    decorated: Any = limiter.limit(f"{PLENTY} per 60 seconds")
+    app.view_functions["index"] = decorated(app.view_functions["index"])
     return app
 
 

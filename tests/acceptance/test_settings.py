@@ -138,7 +138,10 @@ def test_a_salt_alone_will_do() -> None:
         ("postgres://localhost", "names the unknown scheme postgres://. Use one of memory://, redis://"),
         ("memory://?max_keys=0", "has max_keys='0'. Use one whole number of at least 1."),
         ("memory://?max_keys=many", "has max_keys='many'. Use one whole number of at least 1."),
-        ("memory://?max_key=5", "has the unknown option 'max_key'. memory:// knows max_keys and sketch only."),
+        (
+            "memory://?max_key=5",
+            "has the unknown option 'max_key'. memory:// knows max_keys and sketch only.",
+        ),
         (
             "memory://somewhere",
             "has more than options after memory://. Use memory:// or memory://?max_keys=100000.",
