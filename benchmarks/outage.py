@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from flask import Flask
 
-from benchmarks.request_cost import bare, call
+from benchmarks.apps import bare, call
 from flask_venuelimit import SlidingWindow, VenueLimit, by_ip, storage_failed
 from flask_venuelimit.storage import open_storage
 from flask_venuelimit.testing import ManualClock

@@ -15,14 +15,13 @@ from __future__ import annotations
 import argparse
 import logging
 import time
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from flask import Flask
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
-from werkzeug.test import EnvironBuilder
 
+from benchmarks.apps import bare, call
 from flask_venuelimit import SlidingWindow, VenueLimit, by_ip
 from tests.servers import StoreServer
 
@@ -35,14 +34,6 @@ class Subject(NamedTuple):
     name: str
     app: Flask
     storage: bool = False
-
-
-def bare() -> Flask:
-    """Make an app with one view and nothing else."""
-    app = Flask(__name__)
-    app.secret_key = "benchmark"
-    app.add_url_rule("/", "index", lambda: "ok")
-    return app
 
 
 def ours(uri: str | None, limits: int, *, everywhere: bool = True, headers: bool = True) -> Flask:
@@ -96,25 +87,6 @@ def theirs_decorated(uri: str) -> Flask:
     decorated: Any = limiter.limit(f"{PLENTY} per 60 seconds")
     app.view_functions["index"] = decorated(app.view_functions["index"])
     return app
-
-
-def call(app: Flask) -> Callable[[], None]:
-    """Make a function that sends one request through the WSGI callable."""
-    environ = EnvironBuilder(path="/", environ_base={"REMOTE_ADDR": "198.51.100.7"}).get_environ()
-
-    def request() -> None:
-        response: Iterable[bytes] = app.wsgi_app(dict(environ), lambda *_: _nothing)
-        for _ in response:
-            pass
-        close = getattr(response, "close", None)
-        if close is not None:
-            close()
-
-    return request
-
-
-def _nothing(_: bytes) -> None:
-    """Take what a WSGI app writes."""
 
 
 class Cost(NamedTuple):
