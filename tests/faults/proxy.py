@@ -34,6 +34,7 @@ class Proxy:
         self.carry: Carry = bytes
         self._open: list[socket.socket] = []
         self._forgotten: set[socket.socket] = set()
+        self._carriers: list[threading.Thread] = []
         self._listener: socket.socket | None = None
         self._fillers: list[socket.socket] = []
 
@@ -72,6 +73,10 @@ class Proxy:
                 connection.shutdown(socket.SHUT_RD)
             connection.close()
         self._open.clear()
+        # whoever carries over a connection keeps it open until it has noticed
+        for carrier in self._carriers:
+            carrier.join(5)
+        self._carriers.clear()
 
     def refuse(self) -> None:
         """Cut every connection, and accept no new ones."""
@@ -109,7 +114,9 @@ class Proxy:
             while True:
                 connection, _ = listener.accept()
                 self.connections += 1
-                threading.Thread(target=self._pass_on, args=(connection,), daemon=True).start()
+                carrier = threading.Thread(target=self._pass_on, args=(connection,), daemon=True)
+                self._carriers.append(carrier)
+                carrier.start()
 
     def _pass_on(self, client: socket.socket) -> None:
         """Carry both ways until either side hangs up."""

@@ -75,12 +75,11 @@ def test_a_flush_of_scripts_within_a_request_is_no_failure(
 def test_the_wait_for_a_silent_server_is_paid_once(
     app: Flask, limit: Limit, proxy: Proxy, told: list[str]
 ) -> None:
-    """Of five hundred requests one waits; that is one more connection, or one a second on a slow machine."""
+    """Of five hundred requests one waits, over the connection there is; others follow a second apart."""
     statuses(caller(app), "/", 1)
-    proxy.reset()
     proxy.silent, proxy.connections = True, 0
     assert set(statuses(caller(app), "/", 500)) == {200}
-    assert (told, 1 <= proxy.connections <= 3) == (["failed"], True)
+    assert (told, proxy.connections <= 2) == (["failed"], True)
 
 
 @hasty
