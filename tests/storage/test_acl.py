@@ -110,8 +110,8 @@ def use_all(client: redis.Redis, operator: Any) -> None:
         store.refund(receipts)
         store.reset(["venuelimit:{s}:a", "venuelimit:{s}:b"])
     # a log that is too long to be read at once
-    for _ in range(100):
-        store.decide([charge(SlidingLog(200, per=60), key="venuelimit:{s}:a")])
+    for _ in range(300):
+        store.decide([charge(SlidingLog(500, per=60), key="venuelimit:{s}:a")])
 
 
 def test_in_a_cluster_two_more_rights_are_enough(cluster: Cluster) -> None:
