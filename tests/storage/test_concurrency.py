@@ -98,6 +98,16 @@ def test_each_slot_lapses_for_itself(store: Store, clock: ManualClock) -> None:
     assert remaining(store, policy) == 5
 
 
+def test_a_renewed_slot_is_given_back_as_itself(store: Store) -> None:
+    """Renewing one of several changes their order, and none's name or weight."""
+    policy = Concurrency(9, lease=60)
+    slots = [ask(store, policy, cost) for cost in (1, 2, 3)]
+    for slot, left in zip((slots[1], slots[0], slots[2]), (5, 6, 9), strict=True):
+        store.renew([slots[1], slot])
+        store.refund([slot])
+        assert remaining(store, policy) == left
+
+
 def test_many_slots_are_renewed_together(store: Store, clock: ManualClock) -> None:
     """In any order, on one key or several, beside what is no slot."""
     policy = Concurrency(20, lease=60)

@@ -46,7 +46,7 @@ function leaky_bucket.take(state, now, cost, birth, quota, unit, refill, max_del
     return true, { used, unit, at, birth }, left, 0, reset, delay, birth, now + reset
   end
   local wait = wait_for(late, cost, quota, refill)
-  local reset = drained and ahead + divide_up(used, 1, refill) or 0
+  local reset = ahead + divide_up(used, 1, refill)
   local left = math.max(0, math.floor((room - used) / unit) + 1)
   return wait == 0, redated(state, drained, 3), left, wait, reset, 0, "", now + reset
 end

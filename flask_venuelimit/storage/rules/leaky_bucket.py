@@ -30,7 +30,7 @@ def take(
         reset = ahead - (-used // refill)
         return Outcome(True, (used, unit, at, birth), -late // unit, 0, reset, delay, birth, now + reset)
     wait = wait_for(late, cost, quota, refill)
-    reset = ahead - (-used // refill) if drained else 0
+    reset = ahead - (-used // refill)
     left = max(0, (room - used) // unit + 1)
     return Outcome(wait == 0, redated(state, drained, 2), left, wait, reset, 0, "", now + reset)
 

@@ -46,7 +46,7 @@ local function wait_for(previous, current, cost, rest, limit, window)
   if cost > limit then
     return -1
   end
-  return rest + math.max(0, window - divide(window, limit - cost, current))
+  return rest + window - divide(window, limit - cost, current)
 end
 
 function sliding_window.take(state, now, cost, birth, limit, window)
@@ -55,14 +55,16 @@ function sliding_window.take(state, now, cost, birth, limit, window)
   if rolled then
     start, previous, current, turn, birth = unpack(rolled)
   end
-  local rest, expires = start + window - now, start + 2 * window
+  local rest = start + window - now
   local used = current + divide_up(previous, math.min(rest, window), window)
   if cost > 0 and cost <= limit - used then
     local after = { start, previous, current + cost, turn, birth }
+    local expires = start + 2 * window
     return true, after, limit - used - cost, 0, rest, 0, birth .. ":" .. whole(turn), expires
   end
   local wait = used + cost <= limit and 0 or wait_for(previous, current, cost, rest, limit, window)
   local reset = rolled and rest or 0
+  local expires = start + (current > 0 and 2 * window or window)
   return wait == 0, redated(state, rolled, 1), math.max(0, limit - used), wait, reset, 0, "", expires
 end
 

@@ -20,14 +20,17 @@ def take(state: State | None, now: int, cost: int, birth: str, limit: int, windo
     """
     rolled = roll(state, now, window)
     start, previous, current, turn, birth = rolled or (now, 0, 0, 0, birth)
-    rest, expires = start + window - now, start + 2 * window
+    rest = start + window - now
     # a start ahead of now has not begun to fade
     used = current - (-previous * min(rest, window) // window)
     if 0 < cost <= limit - used:
         after = (start, previous, current + cost, turn, birth)
+        expires = start + 2 * window
         return Outcome(True, after, limit - used - cost, 0, rest, 0, f"{birth}:{turn}", expires)
     wait = 0 if used + cost <= limit else wait_for(previous, current, cost, rest, limit, window)
     reset = rest if rolled else 0
+    # a window without a hit is followed by none that remembers it
+    expires = start + (2 * window if current else window)
     return Outcome(wait == 0, redated(state, rolled, 0), max(0, limit - used), wait, reset, 0, "", expires)
 
 
@@ -63,7 +66,7 @@ def wait_for(previous: int, current: int, cost: int, rest: int, limit: int, wind
     if cost > limit:
         return None
     # this window has to become the last one, and fade in its turn
-    return rest + max(0, window - (limit - cost) * window // current)
+    return rest + window - (limit - cost) * window // current
 
 
 def give_back(state: State, now: int, cost: int, token: str, limit: int, window: int) -> State | None:

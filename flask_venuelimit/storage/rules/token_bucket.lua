@@ -41,7 +41,7 @@ function token_bucket.take(state, now, cost, birth, capacity, unit, refill)
     return true, { used, unit, at, birth }, math.floor(-short / unit), 0, reset, 0, birth, now + reset
   end
   local wait = wait_for(short, at - now, cost, capacity, refill)
-  local reset = drained and at - now + divide_up(used, 1, refill) or 0
+  local reset = at - now + divide_up(used, 1, refill)
   local room = math.max(0, capacity - divide_up(used, 1, unit))
   return wait == 0, redated(state, drained, 3), room, wait, reset, 0, "", now + reset
 end

@@ -25,7 +25,7 @@ def take(
         reset = at - now - (-used // refill)
         return Outcome(True, (used, unit, at, birth), -short // unit, 0, reset, 0, birth, now + reset)
     wait = wait_for(short, at - now, cost, capacity, refill)
-    reset = at - now - (-used // refill) if drained else 0
+    reset = at - now - (-used // refill)
     room = max(0, capacity - (-(-used // unit)))
     return Outcome(wait == 0, redated(state, drained, 2), room, wait, reset, 0, "", now + reset)
 
