@@ -12,6 +12,7 @@ from .callbacks import logger
 from .decisions import Cell, Charge, Decision, Receipt, counted, denied, uncounted
 from .keys import Subject
 from .policies import as_policies
+from .slots import give_back
 from .terms import Terms
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def _base(state: AppState, subject: Subject) -> str:
 
 def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
     """What storage answers to the charges, and what becomes of those whose policies could not be told."""
+    if state.dropped:
+        give_back(state.dropped, state.storage)
     told = [each for each in charges if each.cells]
     if not charges or not state.counting:
         return [None] * len(charges)

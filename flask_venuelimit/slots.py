@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from .decisions import Receipt
@@ -25,6 +27,7 @@ class Held:
     :param clock: reads seconds.
     :param since: when the slots were taken, by that clock: a view may have used up most of a lease.
     :param length: the bytes of the body, or None where nobody knows.
+    :param dropped: takes the slots of a body that nobody closed; the app's next request gives them back.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Held:
         clock: Callable[[], float],
         since: float,
         length: int | None,
+        dropped: deque[Receipt],
     ) -> None:
         self._body = body
         self._chunks: Iterator[Any] | None = None
@@ -44,6 +48,7 @@ class Held:
         self._every = min(_lease(receipt) for receipt in receipts) / _RENEWALS
         self._renewed = since
         self._rest = length
+        self._dropped = dropped
 
     def __iter__(self) -> Held:
         return self
@@ -81,13 +86,25 @@ class Held:
             self._release()
 
     def __del__(self) -> None:
-        # a server that hangs up without closing the body must not keep the slot until the lease ends
-        self._release()
+        # a server that hangs up without closing the body must not keep the slot until the lease ends; but a
+        # collector may run in the middle of a call to the storage, which cannot be called again there
+        self._dropped.extend(self._receipts)
 
     def _release(self) -> None:
         receipts, self._receipts = self._receipts, []
         if receipts:
             self._storage.refund(receipts)
+
+
+def give_back(dropped: deque[Receipt], storage: Counting) -> None:
+    """Give back, in one call, the slots of bodies that nobody closed."""
+    receipts = []
+    # another thread may take some of them
+    with suppress(IndexError):
+        while True:
+            receipts.append(dropped.popleft())
+    if receipts:
+        storage.refund(receipts)
 
 
 def _lease(receipt: Receipt) -> float:

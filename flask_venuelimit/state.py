@@ -7,6 +7,7 @@ with the first one's settings.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from .addresses import lies_in
 from .asking import NO_REQUEST
 from .checks import switch
 from .coverage import UNMATCHED, Coverage, cover
-from .decisions import Decision
+from .decisions import Decision, Receipt
 from .declarations import Declarations, check_plans
 from .keys import Subject
 from .limits import Limit
@@ -66,6 +67,8 @@ class AppState:
         #: Reads seconds, as storage does where it was given a clock.
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
         self.storage = self._in_front_of(storage)
+        #: Slots of bodies that nobody closed, for the next request to give back.
+        self.dropped: deque[Receipt] = deque()
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
         self._coverage_version = -1
         self._plans_checked = not settings.limits

@@ -175,8 +175,10 @@ class Visit:
         self._slots = self._held()
         if self._slots and not _plain(response) and not self._has_no_body(response):
             body, length = response.response, response.content_length
-            storage, clock = self.state.storage, self.state.clock
-            response.response = Held(body, storage, self._slots, clock, self._began, length)
+            state = self.state
+            response.response = Held(
+                body, state.storage, self._slots, state.clock, self._began, length, state.dropped
+            )
             self._slots = []
 
     def _has_no_body(self, response: Response) -> bool:
