@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from ..decisions import Charge, Receipt, Record
 from .counters import Counters
 from .forks import mend_in_children
 from .rules import Outcome, new_birth
+from .turns import Turn
 
 _SECOND = 1_000_000
 #: Keys that are due and looked at in each call: more than a call can add, so that the store shrinks.
@@ -44,7 +45,9 @@ class MemoryStorage:
         #: only after it has shrunk below 90 % of ``max_keys``.
         self.capacity_listeners: list[Callable[[], None]] = []
         self._begin()
-        self._lock = threading.Lock()
+        self._turn = Turn()
+        #: What is to be given back.
+        self._late: deque[Receipt] = deque()
         mend_in_children(self)
 
     def __len__(self) -> int:
@@ -59,10 +62,12 @@ class MemoryStorage:
 
         See :meth:`Storage.decide`. The cells of one call have to have keys of their own.
         """
-        with self._lock:
+        with self._turn:
             shelf = self._counters.shelf
             dropped = shelf.dropped
             now = round(self.clock() * _SECOND)
+            if self._late:
+                self._settle_late(now)
             receipts = self._decide(charges, now)
             shelf.sweep(now, _SWEPT, _SWEPT)
             reached = shelf.dropped and not dropped
@@ -73,21 +78,24 @@ class MemoryStorage:
 
     def peek(self, charges: Sequence[Charge]) -> list[Receipt]:
         """Answer what :meth:`decide` would, each charge for itself, and write nothing."""
-        with self._lock:
+        with self._turn:
             now = self._now()
+            self._settle_late(now)
             return [self._peek(charge, now) for charge in charges]
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
-        """Give back what these receipts charged, once, where the counters still hold it."""
-        with self._lock:
-            now = self._now()
-            for receipt in receipts:
-                if receipt.redeem():
-                    self._give_back(receipt.charge, receipt.records, now)
+        """Give back what these receipts charged, once, where the counters still hold it.
+
+        What is given back in the middle of a call, by the collector, is so with the next call.
+        """
+        self._late.extend(receipts)
+        if not self._turn.mine():
+            with self._turn:
+                self._settle_late(self._now())
 
     def renew(self, receipts: Sequence[Receipt]) -> None:
         """Let the slots that these receipts hold lapse a lease from now."""
-        with self._lock:
+        with self._turn:
             now = self._now()
             for receipt in receipts:
                 for cell, record in zip(receipt.charge.cells, receipt.records, strict=True):
@@ -95,7 +103,7 @@ class MemoryStorage:
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters."""
-        with self._lock:
+        with self._turn:
             for key in keys:
                 self._counters.shelf.drop(key)
 
@@ -108,13 +116,19 @@ class MemoryStorage:
 
     def after_fork(self) -> None:
         """Go on from the parent's counts, unless a thread of the parent was about to change them."""
-        if self._lock.locked():
+        if self._turn.locked():
             # a thread that the child does not have was writing: its half-made step cannot be finished
             self._begin()
-        self._lock = threading.Lock()
+        self._turn = Turn()
 
     def _now(self) -> int:
         return round(self.clock() * _SECOND)
+
+    def _settle_late(self, now: int) -> None:
+        while self._late:
+            receipt = self._late.popleft()
+            if receipt.redeem():
+                self._give_back(receipt.charge, receipt.records, now)
 
     def _decide(self, charges: Sequence[Charge], now: int) -> list[Receipt]:
         birth = new_birth()

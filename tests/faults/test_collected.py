@@ -18,22 +18,22 @@ class Collecting:
     store: MemoryStorage
 
     def __call__(self) -> float:
-        if self.store._lock.locked():
+        if self.store._turn.locked():
             gc.collect()
         return 0.0
 
 
-def forgotten(app: Flask, path: str) -> None:
-    """Ask for a streamed answer, take one piece, and lose it in a ring of references."""
+def in_a_ring(pieces: Iterator[Any]) -> None:
+    """Take one piece, and lose the rest in a ring of references."""
 
     class Ring:
         itself: Any
-        body: Iterator[bytes]
+        pieces: Iterator[Any]
 
     ring = Ring()
     ring.itself = ring
-    ring.body = iter(caller(app).get(path, buffered=False).iter_encoded())
-    next(ring.body)
+    ring.pieces = pieces
+    next(ring.pieces)
 
 
 def test_a_body_that_is_collected_in_the_middle_of_a_call_blocks_nobody(app: Flask) -> None:
@@ -46,7 +46,28 @@ def test_a_body_that_is_collected_in_the_middle_of_a_call_blocks_nobody(app: Fla
     app.add_url_rule("/stream", "stream", slots(lambda: iter([b"one", b"two"])))
     gc.disable()
     try:
-        forgotten(app, "/stream")
+        in_a_ring(iter(caller(app).get("/stream", buffered=False).iter_encoded()))
+        other.hit(subject=C)
+    finally:
+        gc.enable()
+    assert slots.hit(subject=C).allowed
+
+
+def test_a_guard_that_is_collected_in_the_middle_of_a_call_blocks_nobody(app: Flask) -> None:
+    """A generator that holds a slot for its block, and that nobody closes, gives it back all the same."""
+    clock = Collecting()
+    clock.store = MemoryStorage(clock=clock)
+    limiter = VenueLimit(app, storage=clock.store)
+    slots = limiter.limit(Concurrency(1), name="slots", key=by_ip)
+    other = limiter.limit(FixedWindow(9, per=60), name="other", key=by_ip)
+
+    def guarded() -> Iterator[None]:
+        with slots.guard(subject=C):
+            yield
+
+    gc.disable()
+    try:
+        in_a_ring(guarded())
         other.hit(subject=C)
     finally:
         gc.enable()

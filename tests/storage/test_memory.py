@@ -68,7 +68,7 @@ def test_a_forked_child_is_not_locked_out(clock: ManualClock) -> None:
     """A child forked while another thread was counting answers, and has forgotten the half-made step."""
     store = MemoryStorage(clock=clock)
     hit(store, ONE)
-    with store._lock:
+    with store._turn:
         assert in_child(lambda: hit(store, ONE).allowed)
 
 

@@ -230,7 +230,7 @@ def test_a_clock_set_back_gives_nothing_back(
 def test_a_forked_child_is_not_locked_out(sketch: SketchStorage) -> None:
     """A child forked while another thread was counting answers, and begins anew."""
     hit(sketch, TEN, 10)
-    with sketch._lock:
+    with sketch._turn:
         assert in_child(lambda: remaining(sketch, TEN) == 10)
     assert in_child(lambda: remaining(sketch, TEN) == 0)
 
