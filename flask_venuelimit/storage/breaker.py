@@ -25,8 +25,8 @@ class Breaker:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clocks = (clock, time.monotonic)
-        #: Guards what is told of the store as well. Reentrant: a body that is collected in the middle of
-        #: all this gives its slots back.
+        #: Guards what is told of the store as well. Entered again where the collector gives something back
+        #: in the middle of it.
         self.lock = threading.RLock()
         self._pause = 0.0
         self._opened = (0.0, 0.0)

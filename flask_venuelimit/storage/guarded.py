@@ -16,7 +16,7 @@ from ..decisions import Charge, Receipt
 from . import Storage
 from .breaker import Breaker
 from .memory import MemoryStorage
-from .remembered import Remembered
+from .remembered import Remembered, forget_everywhere
 from .together import refuses, returned
 
 logger = logging.getLogger("flask_venuelimit")
@@ -88,7 +88,7 @@ class Guarded:
         """
         self._split(receipts, self._local.refund, self.storage.refund)
         # afterwards: until then the store may have refused somebody, who is remembered
-        self._forget(cell.key for receipt in receipts for cell in receipt.charge.cells)
+        forget_everywhere([cell.key for receipt in receipts for cell in receipt.charge.cells])
 
     def renew(self, receipts: Sequence[Receipt]) -> None:
         """Renew the slots that ``receipts`` hold."""
@@ -98,11 +98,7 @@ class Guarded:
         """Forget these counters."""
         self._local.reset(keys)
         self._attempt(self.storage.reset, keys)
-        self._forget(keys)
-
-    def _forget(self, keys: Iterable[str]) -> None:
-        if self._remembered is not None:
-            self._remembered.forget(keys)
+        forget_everywhere(keys)
 
     def _decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         receipts = self._attempt(self.storage.decide, charges)

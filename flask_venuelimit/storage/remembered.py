@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+from weakref import ref
 
 from ..decisions import Charge, Receipt, Record
 from ..quantities import SECOND
@@ -34,9 +35,10 @@ class Remembered:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
-        # entered again where a collected body gives its slots back in the middle of it
+        # entered again where the collector gives something back in the middle of it
         self._lock = threading.RLock()
         mend_in_children(self)
+        _join(self)
 
     def __len__(self) -> int:
         """How many are remembered, those that are over included."""
@@ -91,6 +93,23 @@ class Remembered:
                 if before.cells == charge.cells and charge.cost >= before.cost:
                     return Receipt(charge, _later(charge, known.receipt.records, now - known.at), False)
         return None
+
+
+#: All there are in this process; replaced as a whole, so that nobody meets it half changed.
+_memories: tuple[ref[Remembered], ...] = ()
+
+
+def _join(memory: Remembered) -> None:
+    global _memories
+    _memories = (*(each for each in _memories if each() is not None), ref(memory))
+
+
+def forget_everywhere(keys: Sequence[str]) -> None:
+    """Forget these counters whichever app of this process remembers them: apps may share a store."""
+    for each in _memories:
+        memory = each()
+        if memory is not None:
+            memory.forget(keys)
 
 
 def _from_store(receipt: Receipt) -> bool:

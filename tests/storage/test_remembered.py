@@ -14,6 +14,7 @@ from flask_venuelimit.storage.memory import MemoryStorage
 from flask_venuelimit.storage.redis import RedisStorage
 from flask_venuelimit.storage.remembered import MOST, Remembered
 from flask_venuelimit.testing import ManualClock
+from tests.servers import StoreServer
 from tests.storage.asking import charge, forking, in_child
 
 FULL = FixedWindow(0, per=60)
@@ -208,6 +209,23 @@ def test_room_that_is_made_in_this_process_is_there_at_once(guarded: Guarded, ho
     assert charged is not None
     guarded.decide([asked])
     guarded.reset(["k"]) if how == "reset" else guarded.refund([charged])
+    (receipt,) = guarded.decide([asked])
+    assert receipt is not None
+    assert receipt.allowed
+
+
+@pytest.mark.parametrize("how", ["reset", "refund"])
+def test_room_that_another_app_of_this_process_makes_is_there_at_once(
+    guarded: Guarded, valkey: StoreServer, clock: ManualClock, how: str
+) -> None:
+    """Apps that share a server, a prefix and a salt share buckets, and what is remembered of them."""
+    asked = charge(FixedWindow(1, 60))
+    other = Guarded(
+        RedisStorage(valkey.client(), clock), MemoryStorage(), lambda _: None, lambda: None, clock
+    )
+    (charged,) = other.decide([asked])
+    guarded.decide([asked])
+    other.reset(["k"]) if how == "reset" or charged is None else other.refund([charged])
     (receipt,) = guarded.decide([asked])
     assert receipt is not None
     assert receipt.allowed
