@@ -20,7 +20,7 @@ import flask_venuelimit
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "flask_venuelimit"
 TESTS = ROOT / "tests"
-NOT_OURS = re.compile(r"__pycache__|_?build|dist|instance|\.(?!ci$|gitignore$).*|.*\.egg-info")
+NOT_OURS = re.compile(r"__pycache__|_?build|dist|instance|mutants|\.(?!ci$|gitignore$).*|.*\.egg-info")
 
 # fmt: off
 PUBLIC = [

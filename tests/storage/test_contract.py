@@ -171,6 +171,13 @@ def test_a_changed_number_keeps_the_usage(store: Store, old: Policy, larger: Pol
     assert remaining(store, old) == 1
 
 
+def test_what_a_changed_rate_makes_too_large_is_cut_off(store: Store) -> None:
+    """A million million tokens that now take a fortnight each are as many parts as can be counted, alike."""
+    hit(store, TokenBucket(10**12, rate=10**6), 10**12)
+    slow = TokenBucket(1, rate=1, per=10**6)
+    assert look(store, slow) == (False, 0, 2**53 - 1, 2**53 - 1, 0, "")
+
+
 @pytest.mark.parametrize("old", POLICIES, ids=lambda policy: policy.kind)
 @pytest.mark.parametrize("new", POLICIES, ids=lambda policy: policy.kind)
 def test_another_kind_starts_anew(store: Store, old: Policy, new: Policy) -> None:
