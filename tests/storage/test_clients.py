@@ -109,7 +109,7 @@ def test_a_store_that_is_gone_leaves_no_connection_open(proxy: Proxy, valkey_cli
     hit(store, TEN)
     pool = store.client.connection_pool
     del store
-    assert not any(connection.is_connected for connection in pool._available_connections)
+    assert not any(connection._sock for connection in pool._available_connections)
 
 
 def test_a_client_that_was_given_stays_open(valkey_client: redis.Redis) -> None:
@@ -118,7 +118,7 @@ def test_a_client_that_was_given_stays_open(valkey_client: redis.Redis) -> None:
     hit(store, TEN)
     pool: Any = valkey_client.connection_pool
     del store
-    assert any(connection.is_connected for connection in pool._available_connections)
+    assert any(connection._sock for connection in pool._available_connections)
 
 
 @forking
