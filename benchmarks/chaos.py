@@ -145,23 +145,34 @@ def torment(server: StoreServer, chance: random.Random, until: float) -> list[Ev
 
 
 def down(events: list[Event]) -> list[tuple[float, float]]:
-    """When the storage was down: from, and until."""
+    """When the storage was down: from, and until; a connection that is cut is down for a moment."""
     spans = []
-    for event, following in pairwise(events):
+    for event, following in pairwise([*events, Event(events[-1].at + 1, "end")]):
         if event.what in ("killed", "frozen"):
             spans.append((event.at, following.at))
+        elif event.what == "cut off":
+            spans.append((event.at, event.at))
     return spans
 
 
-def where(at: float, spans: list[tuple[float, float]]) -> str:
-    """Whether a moment lies in an outage, in the pause that may follow it, or neither."""
+def pauses(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """How long the breaker may keep requests from asking, at the longest, on from each outage.
+
+    A pause is at most a second longer than all that came before it, back to the first failure. One that an
+    outage falls into goes on from there.
+    """
+    found: list[tuple[float, float]] = []
     for began, ended in spans:
-        if began <= at <= ended + 0.05:
-            return "down"
-        # a pause is at most as long as the outage was, or the first one
-        if ended < at <= ended + max(1.0, ended - began) + 1.0:
-            return "pause"
-    return "up"
+        first = found[-1][0] if found and began <= found[-1][1] else began
+        found.append((first, ended + (ended - first) + 1.5))
+    return found
+
+
+def where(at: float, spans: list[tuple[float, float]], after: list[tuple[float, float]]) -> str:
+    """Whether a moment lies in an outage, in a pause that may follow it, or in neither."""
+    if any(began <= at <= ended + 0.05 for began, ended in spans):
+        return "down"
+    return "pause" if any(began <= at <= ended for began, ended in after) else "up"
 
 
 def over(answers: list[Answer], events: list[Event]) -> list[tuple[str, int]]:
@@ -220,11 +231,14 @@ def report(
     """Print the figures; give what did not hold."""
     statuses = Counter(answer.status for answer in answers)
     spans = down(events)
-    uncounted = Counter(where(a.at, spans) for a in answers if a.status == 200 and not a.counted)
+    after = pauses(spans)
+    uncounted = Counter(where(a.at, spans, after) for a in answers if a.status == 200 and not a.counted)
     spent = sorted(answer.spent for answer in answers)
     slow = [answer for answer in answers if answer.spent > BUDGET + SLACK]
     too_many = over(answers, events)
     print(f"what happened       {dict(Counter(event.what for event in events))}")
+    lasted = events[-1].at - events[0].at
+    print(f"seconds in all      {lasted:.0f}, load of the machine at the end {os.getloadavg()[0]:.1f}")
     print(f"storage was down    {sum(ended - began for began, ended in spans):.1f} s in {len(spans)} outages")
     print(f"requests            {len(answers):,}: {dict(sorted(statuses.items()))}")
     print(f"passed uncounted    {dict(uncounted)}")
