@@ -135,10 +135,12 @@ class Shelf:
     def _make_room(self, now: int) -> bool:
         if self.sweep(now, _LOOKS, 1):
             return True
-        self.dropped = True
         victim = self._victim()
+        missed = victim is None or victim.rank != EMPTY
         if victim is not None:
             self.drop(victim.key)
+        # said last, since a small shelf is below 90 % as soon as one has gone
+        self.dropped = self.dropped or missed
         return victim is not None
 
     def _victim(self) -> Entry | None:

@@ -250,6 +250,30 @@ def test_a_store_that_has_room_tells_nobody(clock: ManualClock) -> None:
     assert told == []
 
 
+def test_the_smallest_stores_tell_too(clock: ManualClock) -> None:
+    """A store of one key reaches its capacity with the second."""
+    for size in (1, 2, 9):
+        store = MemoryStorage(size, clock)
+        told: list[int] = []
+        store.capacity_listeners.append(lambda told=told: told.append(1))  # type: ignore[misc]
+        counts = []
+        for number in range(size + 2):
+            hit(store, TEN, key=f"{number}")
+            counts.append(len(told))
+        assert counts == [0] * size + [1, 1]
+
+
+def test_a_key_that_holds_nothing_goes_untold(clock: ManualClock) -> None:
+    """A window that was given back makes room, and nobody misses it."""
+    store = MemoryStorage(2, clock)
+    told: list[int] = []
+    store.capacity_listeners.append(lambda: told.append(1))
+    for number in range(5):
+        hit(store, TEN, key="kept")
+        store.refund([ask(store, TEN, key=f"given back {number}")])
+    assert (told, remaining(store, TEN, "kept")) == ([], 5)
+
+
 def test_turning_newcomers_away_is_told_too(clock: ManualClock) -> None:
     """A store that is full of slots reaches its capacity with the first newcomer it cannot count."""
     store = MemoryStorage(1, clock)

@@ -133,9 +133,8 @@ def find(log: Log, now: int, token: str, window: int) -> int | None:
         return None
     serial, serials = int(number), log.rows.serials
     gone = outside(log, max(now, newest(log)) - window)
-    return next(
-        (at - log.first for at in range(log.end - 1, log.first + gone - 1, -1) if serials[at] == serial), None
-    )
+    rows = range(log.end - 1, log.first + gone - 1, -1)
+    return next((row - log.first for row in rows if serials[row] == serial), None)
 
 
 def appended(log: Log, gone: int, time: int, cost: int, serial: int) -> Log:
