@@ -15,6 +15,7 @@ from redis.exceptions import (
     MovedError,
     NoScriptError,
     RedisClusterException,
+    ResponseError,
     TryAgainError,
 )
 
@@ -63,6 +64,8 @@ class Line:
             raise
         except BaseException as error:
             self.mistrust()
+            if self._gives_away(error):
+                raise ResponseError("the server's error repeats the password, so it is not shown") from None
             if isinstance(error, FAILURES) or not isinstance(error, Exception):
                 raise
             # redis-py stumbles over answers that it does not expect, with whatever Python raises then
@@ -75,6 +78,13 @@ class Line:
         """
         for pool in _pools(self.client):
             pool.disconnect(inuse_connections=False)
+
+    def _gives_away(self, error: BaseException) -> bool:
+        """Whether a text that will be logged holds a password: some servers repeat what they do not know."""
+        client = self._existing()
+        pools = () if client is None else _pools(client)
+        words = [pool.connection_kwargs.get("password") for pool in pools]
+        return any(word and str(word) in str(error) for word in words)
 
     def place(self) -> str:
         """Where the client leads, without passwords."""

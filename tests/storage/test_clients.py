@@ -181,6 +181,19 @@ def test_a_store_says_where_it_counts_and_no_password(uri: str, place: str) -> N
     assert repr(open_storage(uri)) == f"RedisStorage({place})"
 
 
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_an_error_that_repeats_the_password_is_not_passed_on(proxy: Proxy, protocol: int) -> None:
+    """As servers say it that do not know the command they were sent it with; the rest is told as it is."""
+    store = open_storage(f"{proxy.url}{PATIENCE}&protocol={protocol}".replace("//", "//u:hunter2@"))
+    proxy.carry = lambda _: b"-ERR unknown command 'AUTH', with args beginning with: 'u' 'hunter2'\r\n"
+    with pytest.raises(store.failures) as caught:
+        hit(store, TEN)
+    assert str(caught.value) == "the server's error repeats the password, so it is not shown"
+    proxy.carry = lambda _: b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+    with pytest.raises(store.failures, match="invalid username-password pair"):
+        hit(store, TEN)
+
+
 def test_sentinel_itself_is_no_client() -> None:
     """What it gives for a service is."""
     make: Any = Sentinel
