@@ -12,7 +12,7 @@ import redis.asyncio
 
 from flask_venuelimit.decisions import Cell, Charge
 from flask_venuelimit.errors import ConfigurationError
-from flask_venuelimit.policies import FixedWindow, LeakyBucket, Policy, SlidingWindow, TokenBucket
+from flask_venuelimit.policies import FixedWindow, LeakyBucket, Policy, SlidingLog, SlidingWindow, TokenBucket
 from flask_venuelimit.storage.redis import RedisStorage
 from flask_venuelimit.testing import ManualClock
 from tests.servers import StoreServer, wait_until
@@ -135,6 +135,30 @@ def test_a_given_clock_lets_keys_live_longer(moved: RedisStorage, client: redis.
     """Where the caller moves time, the server's own expiry comes an hour later."""
     hit(moved, POLICIES[0])
     assert HOUR < _lives(client)[b"k"] <= HOUR + 60_000
+
+
+@pytest.mark.parametrize(
+    ("policy", "life"),
+    [
+        (FixedWindow(5, per=60), 60_000),
+        (FixedWindow(5, per=0.0015), 2),
+        (FixedWindow(5, per=0.000_001), 1),
+        (SlidingLog(5, per=0.0015), 2),
+        (TokenBucket(3, rate=7, per=0.01), 5),
+    ],
+    ids=str,
+)
+def test_an_expiry_is_rounded_up_to_a_millisecond(
+    moved: RedisStorage, client: redis.Redis, policy: Policy, life: int
+) -> None:
+    """No key goes before its time, nor a millisecond later than need be."""
+    lives = []
+    for _ in range(50):
+        moved.reset(["k"])
+        hit(moved, policy, 3)
+        lives.append(_lives(client)[b"k"] - HOUR)
+    # the server's own clock may go on meanwhile, if seldom
+    assert max(lives) == life
 
 
 @every_policy
