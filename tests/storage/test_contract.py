@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -169,6 +170,14 @@ def test_a_changed_number_keeps_the_usage(store: Store, old: Policy, larger: Pol
     assert remaining(store, smaller) == 0
     assert not hit(store, smaller).allowed
     assert remaining(store, old) == 1
+
+
+@pytest.mark.parametrize("kind", [lambda rate, per: TokenBucket(1, rate, per), LeakyBucket])
+def test_the_slowest_buckets_count(store: Store, kind: Callable[..., Policy]) -> None:
+    """One token or turn in fifty years is the least there is."""
+    policy = kind(1, 18_262 * 86_400)
+    assert hit(store, policy).allowed
+    assert hit(store, policy) == (False, 0, policy.span, policy.span, 0, "")
 
 
 def test_what_a_changed_rate_makes_too_large_is_cut_off(store: Store) -> None:

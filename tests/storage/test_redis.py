@@ -254,7 +254,10 @@ def test_a_key_that_became_a_list_is_refunded_nothing(store: RedisStorage, clien
 @every_policy
 @pytest.mark.parametrize(
     "text",
-    ["", "nonsense", "f 1", "b 1 0 1 x", "b 1 9e99 1 x", "q 1 0 1 x", "s 1 2 3 4", "\xff\x00", "l", "c" * 99],
+    [
+        *("", "nonsense", "f 1", "s 1 2 3 4", "\xff\x00", "l", "c" * 99),
+        *("b 1 0 1 x", "b 1 9e99 1 x", "q 1 0 1 x", f"b 5 {2**52} 0 x"),
+    ],
 )
 def test_unreadable_text_counts_as_no_state(
     moved: RedisStorage, client: redis.Redis, policy: Policy, text: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from typing import Any
 
 import pytest
@@ -194,6 +195,45 @@ def test_a_cost_too_large_for_what_is_left_is_told_when_room_comes(
             150 * SECOND,
             300 * SECOND,
         ]
+
+
+def _kept(room: float, first: float, count: float, entries: int, birth: bytes = b"x\0") -> bytes:
+    """A log as a server keeps it, of entries at the time 0 that cost 1 each."""
+    head = b"l" + struct.pack("<5d", room, first, count, 0, entries) + birth
+    return head + b"".join(struct.pack("<3d", 0, number + 1, number) for number in range(entries))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [(_kept(8, 0, 1, 1), 18), (_kept(3, 0, 3, 3), 16), (_kept(3, 2, 1, 3), 16), (_kept(200, 0, 170, 170), 0)],
+    ids=["one", "full", "turned", "long"],
+)
+def test_a_log_is_read_as_it_was_kept(
+    moved: RedisStorage, valkey_client: redis.Redis, text: bytes, left: int
+) -> None:
+    """What another process wrote counts here."""
+    valkey_client.set("k", text)
+    assert hit(moved, TWENTY).remaining == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(_kept(0, 0, 1, 1), _kept(-1, 0, 1, 1), _kept(8, -1, 1, 1), _kept(8, 8, 1, 9), _kept(8, 0, 0, 1)),
+        *(_kept(2, 0, 3, 3), _kept(8, 0, 1.5, 2), _kept(8.5, 0, 1, 2), _kept(8, 0.5, 1, 2)),
+        *(_kept(float("nan"), 0, 1, 1), _kept(float("inf"), 0, 1, 1), _kept(8, 0, float("nan"), 1)),
+        *(_kept(8, 0, 2, 1), _kept(8, 7, 2, 7), _kept(300, 0, 200, 199), _kept(8, 0, 1, 1)[:-1]),
+        *(_kept(8, 0, 1, 1, b"x")[:60], _kept(8, 0, 1, 1, b"")[:42].replace(b"\0", b"a")),
+    ],
+    ids=range(18),
+)
+def test_what_no_rule_can_have_kept_is_no_log(
+    moved: RedisStorage, valkey_client: redis.Redis, text: bytes
+) -> None:
+    """A head that says what cannot be, or more than there is, counts as none and is written over."""
+    valkey_client.set("k", text)
+    assert hit(moved, TWENTY).remaining == 19
+    assert hit(moved, TWENTY).remaining == 18
 
 
 def test_a_bucket_under_a_logs_key_starts_a_log(store: Store) -> None:
