@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # A busy machine is slow at times; what a test promises is no matter of milliseconds.
 settings.register_profile("house", settings.default, deadline=None)
-# what CI draws is the same each time, so that a change is judged by what it changes; elsewhere it is drawn anew
+# What CI draws is the same each time: a change is judged by what it changes. Elsewhere it is drawn anew.
 settings.register_profile("ci", settings.get_profile("house"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "house")
 
