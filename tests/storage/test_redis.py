@@ -180,6 +180,14 @@ def test_a_key_without_expiry_is_given_one(
     assert 0 < _lives(client)[b"k"] <= 120_000
 
 
+def test_a_key_given_an_expiry_is_given_what_it_needs(moved: RedisStorage, client: redis.Redis) -> None:
+    """A bucket that lost its expiry, and is then refunded, goes when what is left of its use is made good."""
+    receipt, _ = ask(moved, POLICIES[3], 3), ask(moved, POLICIES[3])
+    client.persist("k")
+    moved.refund([receipt])
+    assert HOUR + 11_000 < _lives(client)[b"k"] <= HOUR + 12_000
+
+
 def test_a_key_given_an_expiry_is_free_after_a_window(
     moved: RedisStorage, client: redis.Redis, clock: ManualClock
 ) -> None:
