@@ -81,7 +81,7 @@ class Silence(NamedTuple):
 def silence() -> Silence:
     """Freeze a server, ask on, and let it go on."""
     with StoreServer() as server:
-        app = limited(server.url)
+        app = limited(server.hasty_url)
         send, plain = call(app), call(bare())
         for _ in range(200):
             send()
