@@ -160,8 +160,7 @@ def _base(state: AppState, subject: Subject) -> str:
 
 def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
     """What storage answers to the charges, and what becomes of those whose policies could not be told."""
-    if state.dropped:
-        give_back(state.dropped, state.storage)
+    give_back(state.dropped, state.storage)
     told = [each for each in charges if each.cells]
     if not charges or not state.counting:
         return [None] * len(charges)

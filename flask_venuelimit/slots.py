@@ -98,12 +98,12 @@ class Held:
 
 def give_back(dropped: deque[Receipt], storage: Counting) -> None:
     """Give back, in one call, the slots of bodies that nobody closed."""
-    receipts = []
-    # another thread may take some of them
-    with suppress(IndexError):
-        while True:
-            receipts.append(dropped.popleft())
-    if receipts:
+    if dropped:
+        receipts = []
+        # another thread may take some of them
+        with suppress(IndexError):
+            while True:
+                receipts.append(dropped.popleft())
         storage.refund(receipts)
 
 
