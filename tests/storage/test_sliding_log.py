@@ -67,6 +67,17 @@ def test_a_log_in_steady_use_stays_as_long_as_its_limit(
     assert valkey_client.strlen("k") <= HEAD + 20 * ENTRY
 
 
+def test_a_log_far_below_its_limit_takes_what_it_holds(
+    moved: RedisStorage, valkey_client: redis.Redis, clock: ManualClock
+) -> None:
+    """However large the limit, and however long a key is used, there is room for some two windows' hits."""
+    policy = SlidingLog(10**9, per=10)
+    for _ in range(300):
+        hit(moved, policy)
+        clock.advance(1)
+    assert valkey_client.strlen("k") <= HEAD + 20 * ENTRY
+
+
 def test_a_lowered_limit_lets_the_log_shrink(
     moved: RedisStorage, valkey_client: redis.Redis, clock: ManualClock
 ) -> None:
@@ -165,9 +176,9 @@ def test_long_logs_agree(both: tuple[Store, Store], clock: ManualClock, limit: i
 def test_sums_that_grow_too_large_begin_anew(store: Store, clock: ManualClock, at_once: int) -> None:
     """The largest costs, charged and leaving again for long without a pause, are counted and given back."""
     most = 10**15 - 1
-    policy, cost = SlidingLog(most, per=60), most // (13 * at_once)
+    policy, cost = SlidingLog(most, per=60), most // (13 * at_once) | 1
     receipts = []
-    for number in range(120 * at_once):
+    for number in range(150 * at_once):
         receipts.append(ask(store, policy, cost))
         left = most - cost * min(number + 1, 8 * at_once + number % at_once + 1)
         assert receipts[-1].records[0][:3] == (True, left, 0)
