@@ -14,6 +14,7 @@ import argparse
 import os
 import random
 import re
+import signal
 import sys
 import threading
 import time
@@ -175,7 +176,9 @@ def run(seconds: float, seed: int) -> tuple[list[Answer], list[Event], list[Any]
         with run_gunicorn(factory, *options, worker="gthread", **settings) as served:
             until = time.monotonic() + seconds
             clients = [
-                threading.Thread(target=ask, args=(served.address, CALLERS[number % 4], answers, until))
+                threading.Thread(
+                    target=ask, args=(served.address, CALLERS[number % 4], answers, until), daemon=True
+                )
                 for number in range(CLIENTS)
             ]
             for client in clients:
@@ -230,6 +233,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    # so that servers and workers are ended, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     failed = report(*run(arguments.seconds, arguments.seed))
     print("held" if not failed else f"did not hold: {', '.join(failed)}")
     sys.exit(1 if failed else 0)
