@@ -6,7 +6,18 @@ import pytest
 
 from flask_venuelimit.policies import Concurrency, LeakyBucket, Policy, SlidingLog, TokenBucket
 from flask_venuelimit.testing import ManualClock
-from tests.storage.asking import SECOND, Store, ask, every_policy, every_wait, hit, hits, look, remaining
+from tests.storage.asking import (
+    POLICIES,
+    SECOND,
+    Store,
+    ask,
+    every_policy,
+    every_wait,
+    hit,
+    hits,
+    look,
+    remaining,
+)
 
 
 @every_policy
@@ -64,6 +75,20 @@ def test_a_refund_survives_a_step_back(store: Store, clock: ManualClock, policy:
         store.refund([receipt])
         assert remaining(store, policy) == left
         store.reset(["k"])
+
+
+@pytest.mark.parametrize("policy", POLICIES[:3], ids=lambda policy: policy.kind)
+@pytest.mark.parametrize(("back", "stays"), [(60, True), (60.000_001, False)])
+def test_a_refund_dates_anew_over_a_window_back(
+    store: Store, clock: ManualClock, policy: Policy, back: float, stays: bool
+) -> None:
+    """Exactly a window back the refunded key stays where it was; a microsecond further, it comes along."""
+    receipt, _ = ask(store, policy), ask(store, policy)
+    before = look(store, policy).reset
+    clock.advance(-back)
+    store.refund([receipt])
+    clock.advance(back)
+    assert (look(store, policy).reset == before) is stays
 
 
 def test_a_slot_lapses_though_the_clock_was_set_far_back(store: Store, clock: ManualClock) -> None:

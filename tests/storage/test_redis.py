@@ -188,6 +188,30 @@ def test_a_key_given_an_expiry_is_given_what_it_needs(moved: RedisStorage, clien
     assert HOUR + 11_000 < _lives(client)[b"k"] <= HOUR + 12_000
 
 
+@every_policy
+def test_a_key_refused_without_expiry_lives_as_it_would_have(
+    moved: RedisStorage, client: redis.Redis, policy: Policy
+) -> None:
+    """A refused hit gives a key that lost its expiry the one that its last charge had given it."""
+    hit(moved, policy)
+    due = _lives(client)[b"k"]
+    client.persist("k")
+    assert not hit(moved, policy, 5).allowed
+    assert due - 1_000 < _lives(client)[b"k"] <= due + 1
+
+
+def test_a_window_that_is_only_behind_lives_until_it_is_past(
+    moved: RedisStorage, client: redis.Redis, clock: ManualClock
+) -> None:
+    """Where the current window holds nothing, a sliding window's key goes with the last one's weight."""
+    hit(moved, POLICIES[1], 3)
+    clock.advance(70)
+    moved.refund([ask(moved, POLICIES[1])])
+    client.persist("k")
+    assert not hit(moved, POLICIES[1], 5).allowed
+    assert HOUR + 49_000 < _lives(client)[b"k"] <= HOUR + 50_000
+
+
 def test_a_key_given_an_expiry_is_free_after_a_window(
     moved: RedisStorage, client: redis.Redis, clock: ManualClock
 ) -> None:
@@ -218,6 +242,28 @@ def test_a_refused_hit_writes_nothing(moved: RedisStorage, client: redis.Redis, 
     before = contents(client)
     hits(moved, policy, 5)
     hit(moved, policy, 6, "unused")
+    assert contents(client) == before
+
+
+@every_policy
+def test_a_refused_hit_asks_for_no_write(moved: RedisStorage, client: redis.Redis, policy: Policy) -> None:
+    """Not even of what is there already: a flood costs a server reads only."""
+    hits(moved, policy, 5)
+    client.config_resetstat()
+    hits(moved, policy, 5)
+    stats: Any = client.info("commandstats")
+    assert {"cmdstat_set", "cmdstat_setrange", "cmdstat_pexpire"}.isdisjoint(stats)
+
+
+@every_policy
+def test_what_fits_and_is_not_charged_writes_nothing(
+    moved: RedisStorage, client: redis.Redis, policy: Policy
+) -> None:
+    """Where another limit refuses, an unused key stays unused, and a used one as it was."""
+    hit(moved, policy, 2, "used")
+    before = contents(client)
+    full = charge(FixedWindow(0, per=60), key="full")
+    moved.decide([charge(policy, key="used"), charge(policy, key="unused"), full])
     assert contents(client) == before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from fractions import Fraction
 from importlib.resources import files
 from types import ModuleType
 from typing import Any
@@ -161,6 +162,8 @@ LONG = 18_262 * 86_400 * 10**6
 @example(a=LONG, c=LARGE, share=1)
 @example(a=2**52, c=1, share=1)
 @example(a=LARGE, c=LONG - 1, share=1)
+# of which a digit of the long division leaves no bit to spare
+@example(a=937_147_222_233_531, c=LONG - 17, share=Fraction(1_200_289_163_755_329, LONG - 17))
 def test_lua_divides_exactly(divide: Any, a: int, c: int, share: Any) -> None:
     """The largest limits and longest windows are multiplied and divided to the last unit."""
     b = int(c * share)
