@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from flask import Flask, Response, has_request_context
 
 from .callbacks import accept, logger
+from .commands import venuelimit
 from .decisions import Decision
 from .declarations import Declarations, Loader
 from .errors import ConfigurationError
 from .hooks import Hooks
-from .keys import Key, Stage, as_key, by_identity, by_ip
+from .keys import Key, Stage, Subject, as_key, by_identity, by_ip
 from .limits import Limit, Target
+from .manifest import manifest
+from .overview import Standing, forget, standings
 from .page import views as page_views
 from .policies import Policy
 from .runtime import Runtime
@@ -87,6 +90,7 @@ class VenueLimit:
             state.lookout.no_storage()
 
         Hooks(state).install()
+        app.cli.add_command(venuelimit)
         app.extensions[EXTENSION] = state
         self._runtime.apps.add(app)
 
@@ -213,6 +217,28 @@ class VenueLimit:
         """Opt out every request for which ``predicate`` answers true; a decorator. Asked once a request."""
         self._declared.exempt_if(accept("exempt_if", predicate))
         return predicate
+
+    # -- seen from outside ----------------------------------------------------------------------
+
+    def manifest(self) -> dict[str, Any]:
+        """Describe what the current app limits, as plain data; see :func:`.manifest.manifest`.
+
+        :raises ConfigurationError: ``VENUELIMIT_LIMITS`` does not match the limits, or no app is at hand.
+        """
+        return manifest(self._runtime.state_at_hand())
+
+    def status(self, subject: Subject, *, limits: Collection[str] = ()) -> list[Standing]:
+        """Look how somebody stands with each limit of the current app; nothing is written.
+
+        :param subject: such as ``Subject("user", "42")``; one of kind ``ip`` stands with every limit.
+        :param limits: the names of these limits only.
+        :raises ValueError: no limit has such a name, or its key never names such a subject.
+        """
+        return standings(self._runtime.state_at_hand(), subject, limits)
+
+    def reset(self, subject: Subject, *, limits: Collection[str] = ()) -> None:
+        """Forget what somebody has used of each limit of the current app; takes what :meth:`status` takes."""
+        forget(self._runtime.state_at_hand(), subject, limits)
 
     # -- in a request ---------------------------------------------------------------------------
 

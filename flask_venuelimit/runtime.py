@@ -12,6 +12,7 @@ from .callbacks import logger
 from .charging import keys
 from .decisions import Decision, uncounted
 from .declarations import Declarations
+from .errors import ConfigurationError
 from .limits import Application, Limit, Stack
 from .state import AppState, current_request, state_of
 from .terms import Cost
@@ -36,6 +37,19 @@ class Runtime:
         app = current_app if has_app_context() else self._only_app()
         state = None if app is None else state_of(app)
         return state if state is not None and state.owner is self._owner else None
+
+    def state_at_hand(self) -> AppState:
+        """What the app at hand keeps for us.
+
+        :raises ConfigurationError: there is none.
+        """
+        state = self.state()
+        if state is None:
+            raise ConfigurationError(
+                "no app is at hand that this VenueLimit serves. Call init_app on the app, and push its "
+                "context: with app.app_context(): ..."
+            )
+        return state
 
     def visit(self) -> Visit | None:
         """The visit of the current request, or None outside one."""

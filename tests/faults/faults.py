@@ -53,12 +53,16 @@ class Fault(NamedTuple):
     :param end: mends it.
     :param direct: whether the app talks to the server without the network in between.
     :param silent: whether nothing comes back.
+    :param looks: whether the server still answers who only looks.
+    :param forgets: whether it still deletes.
     """
 
     begin: Act
     end: Act
     direct: bool = True
     silent: bool = False
+    looks: bool = False
+    forgets: bool = False
 
 
 def _hang_up_on_clients(client: redis.Redis) -> None:
@@ -131,14 +135,16 @@ FAULTS = {
     "silent": Fault(_fall_silent, _speak_again, False, silent=True),
     "answers lost": Fault(_lose_answers, _pass_on_again, False, silent=True),
     "answers late": Fault(_answer_late, _pass_on_again, False, silent=True),
-    "out of memory": Fault(_fill_up, lambda site: site.configure(maxmemory="0")),
+    "out of memory": Fault(_fill_up, lambda site: site.configure(maxmemory="0"), looks=True, forgets=True),
     "replica": Fault(
         lambda site: site.command("REPLICAOF", "127.0.0.1", str(free_port())),
         lambda site: site.command("REPLICAOF", "NO", "ONE"),
+        looks=True,
     ),
     "too few replicas": Fault(
         lambda site: site.configure(min_replicas_to_write="1"),
         lambda site: site.configure(min_replicas_to_write="0"),
+        looks=True,
     ),
     "password changed": Fault(_change_password, _forget_password),
     "loading": Fault(_answer(b"-LOADING the dataset\r\n"), _pass_on_again, False),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
+import click
 from flask import Flask
 
 from flask_venuelimit import Concurrency, FixedWindow, Limit, VenueLimit, by_ip
 from flask_venuelimit.testing import ManualClock
 from tests.acceptance.callers import NAVIGATING, A, C, caller, statuses
+from tests.commands.terminal import typed
 from tests.faults.faults import Fault, Site
 
 
@@ -108,6 +110,44 @@ def test_a_limit_that_denies_says_when_to_come_back(
     assert answer.get_json()["error"] == "limiter_unavailable"
     assert caller(app, A).get("/strict", headers=NAVIGATING).mimetype == "text/html"
     assert caller(app).get(page).status_code == 429
+
+
+def test_the_command_line_says_what_it_cannot_know(
+    app: Flask, limit: Limit, site: Site, fault: Fault, counts_again: Callable[[], None]
+) -> None:
+    """No traceback: what could not be told is told as such, with an exit code, until the server is back."""
+    limit.hit(subject=C)
+    fault.begin(site)
+    seen = typed(app, "status", "--ip", C)
+    assert (seen.code, seen.lines[1]) == _read(fault.looks, "it 999 of 1000 left all of it in 60 s")
+    emptied = typed(app, "reset", "--ip", C)
+    assert (emptied.code, emptied.lines[1]) == _read(fault.forgets, "it 1000 of 1000 left")
+    fault.end(site)
+    counts_again()
+    assert typed(app, "status", "--ip", A).lines[1:] == ["it 1000 of 1000 left"]
+
+
+def _read(answered: bool, line: str) -> tuple[int, str]:
+    """How a command ends, and what it says of the limit."""
+    return (0, line) if answered else (1, "it unknown storage could not tell")
+
+
+def test_a_command_of_the_apps_own_ends_as_it_would(
+    app: Flask, limit: Limit, site: Site, fault: Fault
+) -> None:
+    """Out of any request, what is asked by hand raises nothing."""
+
+    @app.cli.command("clean-up")
+    def clean_up() -> None:
+        with limit.guard(subject=C) as decision:
+            limit.reset(C)
+        limit.refund(decision)
+        click.echo("done")
+
+    fault.begin(site)
+    result = app.test_cli_runner().invoke(args=["clean-up"])
+    assert (result.exit_code, result.exception) == (0, None)
+    assert result.output.endswith("done\n")
 
 
 def test_by_hand_nothing_raises(limit: Limit, site: Site, fault: Fault) -> None:

@@ -1,0 +1,21 @@
+"""``flask venuelimit reset``: forget what somebody has used."""
+
+from __future__ import annotations
+
+import click
+from flask.cli import with_appcontext
+
+from ..keys import Subject
+from .common import about_somebody, limiter
+from .status import show
+
+
+@click.command()
+@with_appcontext
+@about_somebody
+def reset(subjects: list[Subject], names: tuple[str, ...]) -> None:
+    """Forget what somebody has used of each limit, and show how they stand then."""
+    for subject in subjects:
+        limiter().reset(subject, limits=names)
+    known = [show(subject, limiter().status(subject, limits=names)) for subject in subjects]
+    raise SystemExit(0 if all(known) else 1)
