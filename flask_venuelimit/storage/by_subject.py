@@ -9,7 +9,7 @@ from ..decisions import Cell, Charge, Receipt
 from ..policies import FixedWindow
 from .clients import FAILURES
 from .scripted import Scripted
-from .together import refuses, returned
+from .together import Point
 
 _T = TypeVar("_T")
 #: A policy that refuses everything.
@@ -36,13 +36,16 @@ class BySubject:
         groups = _groups(charges, _subject)
         if len(groups) == 1:
             return self._one.decide(charges)
-        answers: dict[int, Receipt] = {}
+        point = Point(self.refund)
         try:
-            self._decide(groups, answers)
+            for group in groups:
+                asked = [*group, _barrier(group)] if point.refused else group
+                point.add(group, self._one.decide(asked)[: len(group)])
         except FAILURES:
-            self._give_back(answers.values())
+            point.abandon()
             raise
-        return [answers[id(charge)] for charge in charges]
+        # each was asked about, also behind a barrier
+        return [receipt for receipt in point.answers(charges) if receipt is not None]
 
     def peek(self, charges: Sequence[Charge]) -> list[Receipt]:
         """Look at each charge, a call a subject."""
@@ -61,25 +64,6 @@ class BySubject:
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these counters, a call a subject."""
         _each(self._one.reset, _groups(keys, hash_tag))
-
-    def _decide(self, groups: Iterable[list[Charge]], answers: dict[int, Receipt]) -> None:
-        """Ask about one group after the other; after a refusal only failure limits are still charged."""
-        refused = False
-        for group in groups:
-            asked = [*group, _barrier(group)] if refused else group
-            receipts = self._one.decide(asked)[: len(group)]
-            if not refused and any(map(refuses, receipts)):
-                refused = True
-                back = [receipt for receipt in answers.values() if not receipt.charge.stays]
-                taken = self._give_back(back)
-                answers.update((id(receipt.charge), returned(receipt)) for receipt in taken)
-            answers.update((id(receipt.charge), receipt) for receipt in receipts)
-
-    def _give_back(self, receipts: Iterable[Receipt]) -> list[Receipt]:
-        """Undo what was charged so far, where the server can be asked."""
-        taken = [receipt for receipt in receipts if receipt.charged]
-        self.refund(taken)
-        return taken
 
 
 def hash_tag(key: str) -> str:

@@ -17,7 +17,7 @@ from . import Storage
 from .breaker import Breaker
 from .memory import MemoryStorage
 from .remembered import Remembered, forget_everywhere
-from .together import refuses, returned
+from .together import Point
 
 logger = logging.getLogger("flask_venuelimit")
 
@@ -68,18 +68,19 @@ class Guarded:
             receipts = self._decide(charges)
             self._remembered.note(receipts)
             return receipts
-        # the store is spared, save for failure limits: this refusal is a failure
-        stays = [charge for charge in charges if charge.stays]
-        answers = {id(receipt.charge): receipt for receipt in known}
-        answers |= {id(r.charge): r for r in (self._decide(stays) if stays else ()) if r is not None}
-        return [answers.get(id(charge)) for charge in charges]
+        # the point is refused before the store is asked, which is spared for all but failure limits
+        point = Point(self.refund)
+        point.add([receipt.charge for receipt in known], known)
+        point.ask(self._decide, charges)
+        return point.answers(charges)
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing; None stands for each charge that nobody could look up."""
         receipts = self._attempt(self.storage.peek, charges)
         if receipts is None:
             return self._instead(charges, self._local.peek)
-        return _filled(receipts, self._instead(self._unreadable(receipts), self._local.peek))
+        instead = iter(self._instead(self._unreadable(receipts), self._local.peek))
+        return [receipt if receipt.error is None else next(instead) for receipt in receipts]
 
     def refund(self, receipts: Sequence[Receipt]) -> None:
         """Give back each of ``receipts`` that was charged and not yet given back, in one call.
@@ -167,20 +168,13 @@ class Guarded:
 
     def _beside_unreadable(self, receipts: list[Receipt]) -> list[Receipt | None]:
         """Answer for counters that cannot be read; all or none holds for the others of the point."""
+        charges = [receipt.charge for receipt in receipts]
         unreadable = self._unreadable(receipts)
-        refused = any(map(refuses, receipts))
-        instead = self._instead(
-            unreadable, self._failures_only if refused or _deny(unreadable) else self._local.decide
-        )
-        if not refused and any(map(refuses, instead)):
-            receipts = self._taken_back(receipts)
-        return _filled(receipts, instead)
-
-    def _taken_back(self, receipts: list[Receipt]) -> list[Receipt]:
-        """Undo what was charged in a point that is refused after all, save what stays."""
-        taken = [receipt for receipt in receipts if receipt.charged and not receipt.charge.stays]
-        self.refund(taken)
-        return [returned(receipt) if receipt in taken else receipt for receipt in receipts]
+        point = Point(self.refund)
+        point.add(charges, receipts)
+        local = self._failures_only if point.refused or _deny(unreadable) else self._local.decide
+        point.add(unreadable, self._instead(unreadable, local))
+        return point.answers(charges)
 
     def _unreadable(self, receipts: Iterable[Receipt]) -> list[Charge]:
         """The charges whose counter something else has overwritten, which is told once."""
@@ -245,9 +239,3 @@ def _drop_frames(error: BaseException) -> None:
 def _deny(charges: Iterable[Charge]) -> bool:
     """Whether one of these refuses its point where nobody can count."""
     return any(charge.binding and charge.on_error == "deny" for charge in charges)
-
-
-def _filled(receipts: Sequence[Receipt], instead: Iterable[Receipt | None]) -> list[Receipt | None]:
-    """The receipts, and in the place of each that could not be read the next of what stands in."""
-    answers = iter(instead)
-    return [receipt if receipt.error is None else next(answers) for receipt in receipts]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..decisions import Charge, Receipt
 from .guarded import Guarded
 from .memory import MemoryStorage
-from .together import Part, decide_in_turn, refuses
+from .together import Point, refuses
 
 
 class PerProcess:
@@ -30,12 +30,17 @@ class PerProcess:
         far = [charge for charge in charges if not charge.per_process]
         if not far:
             return self.here.decide(near)
+        point = Point(self.refund)
         looked = self.here.peek(near)
-        parts = Part(self.here, near), Part(self.shared, far)
         if any(map(refuses, looked)):
-            return decide_in_turn(parts, charges)
-        # charged here last: what is given back has opened a window, and a refused hit changes nothing
-        return _filled(charges, decide_in_turn(parts[::-1], charges), looked)
+            point.ask(self.here.decide, near)
+            point.ask(self.shared.decide, far)
+        else:
+            # charged here last: what is given back has opened a window, and a refused hit changes nothing
+            point.add(near, looked)
+            point.ask(self.shared.decide, far)
+            point.ask(self.here.decide, near)
+        return point.answers(charges)
 
     def peek(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         """Look, writing nothing."""
@@ -66,11 +71,3 @@ class PerProcess:
             near(here)
         if there:
             far(there)
-
-
-def _filled(
-    charges: Sequence[Charge], answers: Sequence[Receipt | None], looked: Sequence[Receipt]
-) -> list[Receipt | None]:
-    """The answers, and for charges that were not asked for after a refusal what a look at them showed."""
-    seen = {id(receipt.charge): receipt for receipt in looked}
-    return [answer or seen.get(id(charge)) for charge, answer in zip(charges, answers, strict=True)]

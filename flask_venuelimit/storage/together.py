@@ -1,39 +1,62 @@
-"""All or none across stores that cannot be asked in one step."""
+"""All or none across stores that cannot be asked in one step: the one place where charges are undone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from ..decisions import Charge, Receipt
-from .protocols import Counting
 
 
-class Part(NamedTuple):
-    """Charges that one store decides in one step."""
+class Point:
+    """The charges of one point while one store after the other answers to them.
 
-    store: Counting
-    charges: list[Charge]
+    The first refusal refuses the whole point. What was charged before it is given back, and reads as if it
+    never had been charged; what comes after it is not charged any more. Failure limits (``stays``) are
+    charged before and after: the refusal is a failure.
 
-
-def decide_in_turn(parts: Sequence[Part], charges: Sequence[Charge]) -> list[Receipt | None]:
-    """Ask each store in turn, and give back what earlier ones charged once a later one refuses.
-
-    After a refusal only failure limits are still charged: the refusal is a failure.
-
-    :param parts: disjoint parts of ``charges``.
-    :returns: the answers in the order of ``charges``; None for one that nobody counted.
+    :param refund: gives back what any of the stores has charged.
     """
-    answers: dict[int, Receipt | None] = {}
-    refused = False
-    for store, asked in parts:
-        wanted = [charge for charge in asked if charge.stays or not refused]
-        answered = store.decide(wanted) if wanted else ()
-        if not refused and any(map(refuses, answered)):
-            refused = True
-            _give_back(parts, answers)
-        answers.update(zip(map(id, wanted), answered, strict=True))
-    return [answers.get(id(charge)) for charge in charges]
+
+    def __init__(self, refund: Callable[[list[Receipt]], None]) -> None:
+        #: Whether an answer has refused the point.
+        self.refused = False
+        self._refund = refund
+        #: What was answered to each charge, by its identity.
+        self._answers: dict[int, Receipt | None] = {}
+
+    def ask(
+        self, decide: Callable[[Sequence[Charge]], Sequence[Receipt | None]], charges: Sequence[Charge]
+    ) -> None:
+        """Have a store decide these charges; once the point is refused, the failure limits among them."""
+        wanted = [charge for charge in charges if charge.stays] if self.refused else charges
+        if wanted:
+            self.add(wanted, decide(wanted))
+
+    def add(self, charges: Sequence[Charge], answers: Sequence[Receipt | None]) -> None:
+        """Take in what is answered to these charges, in place of what was before."""
+        if not self.refused and any(map(refuses, answers)):
+            self.refused = True
+            self._give_back(failures=False)
+        self._answers.update(zip(map(id, charges), answers, strict=True))
+
+    def abandon(self) -> None:
+        """Give back everything, failure limits too: nobody will hold a receipt to do so later."""
+        self._give_back(failures=True)
+
+    def answers(self, charges: Sequence[Charge]) -> list[Receipt | None]:
+        """What was answered to each of these charges; None where nobody counted it, or was asked to."""
+        return [self._answers.get(id(charge)) for charge in charges]
+
+    def _give_back(self, *, failures: bool) -> None:
+        """Undo what was charged so far, failure limits too if said so, and answer as if it never had been."""
+        taken = {
+            key: receipt
+            for key, receipt in self._answers.items()
+            if receipt is not None and receipt.charged and (failures or not receipt.charge.stays)
+        }
+        if taken:
+            self._refund(list(taken.values()))
+            self._answers.update((key, _returned(receipt)) for key, receipt in taken.items())
 
 
 def refuses(receipt: Receipt | None) -> bool:
@@ -41,23 +64,7 @@ def refuses(receipt: Receipt | None) -> bool:
     return receipt is not None and receipt.charge.binding and not receipt.allowed
 
 
-def _give_back(parts: Sequence[Part], answers: dict[int, Receipt | None]) -> None:
-    """Undo what was charged so far, save what stays, and answer as if it never had been."""
-    for store, asked in parts:
-        decided = [answers.get(id(charge)) for charge in asked]
-        taken = list(_taken(decided))
-        if taken:
-            store.refund(taken)
-            answers.update((id(receipt.charge), returned(receipt)) for receipt in taken)
-
-
-def _taken(receipts: Iterable[Receipt | None]) -> Iterable[Receipt]:
-    for receipt in receipts:
-        if receipt is not None and receipt.charged and not receipt.charge.stays:
-            yield receipt
-
-
-def returned(receipt: Receipt) -> Receipt:
+def _returned(receipt: Receipt) -> Receipt:
     """A receipt as it reads once its charge is given back: what remained, and its cost, at most the quota."""
     cost = receipt.charge.cost
     pairs = zip(receipt.charge.cells, receipt.records, strict=True)
