@@ -34,10 +34,11 @@ class Point:
 
     def add(self, charges: Sequence[Charge], answers: Sequence[Receipt | None]) -> None:
         """Take in what is answered to these charges, in place of what was before."""
+        # first of all: giving back may fail, and whoever abandons the point then has to know of these too
+        self._answers.update(zip(map(id, charges), answers, strict=True))
         if not self.refused and any(map(refuses, answers)):
             self.refused = True
             self._give_back(failures=False)
-        self._answers.update(zip(map(id, charges), answers, strict=True))
 
     def abandon(self) -> None:
         """Give back everything, failure limits too: nobody will hold a receipt to do so later."""

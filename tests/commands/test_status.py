@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import redis
@@ -53,6 +54,15 @@ def test_looking_writes_nothing(flask: Flasks, valkey_client: redis.Redis) -> No
     for _ in range(3):
         flask("status", "--ip", C, "--participant", "p1")
     assert valkey_client.dbsize() == 0
+
+
+def test_looking_is_one_call(flask: Flasks, valkey_client: redis.Redis) -> None:
+    """Whatever number of limits: all that is shown is of one moment."""
+    flask("status", "--ip", C)
+    valkey_client.config_resetstat()
+    flask("status", "--ip", C)
+    stats: Any = valkey_client.info("commandstats")
+    assert stats["cmdstat_evalsha"]["calls"] == 1
 
 
 def test_several_people_are_shown_one_after_the_other(flask: Flasks) -> None:

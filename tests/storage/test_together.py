@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flask_venuelimit.decisions import Receipt
 from flask_venuelimit.policies import FixedWindow
 from flask_venuelimit.storage.memory import MemoryStorage
 from flask_venuelimit.storage.together import Point
@@ -130,3 +131,21 @@ def test_an_abandoned_point_gives_back_everything(
     point.ask(then.decide, [REFUSED])
     point.abandon()
     assert left(first) == [10, 10]
+
+
+def test_a_refund_that_fails_keeps_none_from_the_others(first: MemoryStorage, then: MemoryStorage) -> None:
+    """Whoever then abandons the point gives back what the refusing store has charged as well."""
+    tried: list[list[Receipt]] = []
+
+    def refund(receipts: list[Receipt]) -> None:
+        tried.append(receipts)
+        if len(tried) == 1:
+            raise ConnectionError
+        then.refund(receipts)
+
+    point = Point(refund)
+    point.ask(first.decide, [HIT])
+    with pytest.raises(ConnectionError):
+        point.ask(then.decide, [REFUSED, FAILURE])
+    point.abandon()
+    assert left(then) == [10, 10]
