@@ -189,6 +189,18 @@ def test_sums_that_grow_too_large_begin_anew(store: Store, clock: ManualClock, a
     assert remaining(store, policy) == most
 
 
+def test_large_sums_agree(both: tuple[Store, Store], clock: ManualClock) -> None:
+    """Wherever in a log's life its sums begin anew, both stores say the same of room, wait and reset."""
+    chance = random.Random(1)
+    policy = SlidingLog(10**15 - 1, per=60)
+    for _ in range(400):
+        cost = chance.randrange(10**13, 3 * 10**14)
+        ours, theirs = (ask(store, policy, cost).records[0] for store in both)
+        assert ours[:5] == theirs[:5]
+        clock.advance(chance.choice([0, 0, 0.000_001, 7, 13]))
+    assert [look(store, policy).remaining for store in both] == [look(both[0], policy).remaining] * 2
+
+
 def test_a_cost_too_large_for_what_is_left_is_told_when_room_comes(
     both: tuple[Store, Store], clock: ManualClock
 ) -> None:
