@@ -26,6 +26,7 @@ from .keys import Subject
 from .limits import Limit
 from .lookout import Lookout
 from .page import views as page_views
+from .refusal_log import RefusalLog
 from .refusals import LimiterUnavailable, RateLimited
 from .settings import ENABLED, Settings
 from .storage import Counting, Storage
@@ -67,6 +68,7 @@ class AppState:
         #: Reads seconds, as storage does where it was given a clock.
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
         self.storage = self._in_front_of(storage)
+        self.refusal_log = RefusalLog(self.clock)
         #: Slots of bodies that nobody closed, for the next request to give back.
         self.dropped: deque[Receipt] = deque()
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
@@ -93,7 +95,8 @@ class AppState:
         return RateLimited(decision, jitter, message, violated)
 
     def tell_refused(self, decision: Decision) -> None:
-        """Tell the signal's receivers that a limit refused, or would have."""
+        """Tell the log and the signal's receivers that a limit refused, or would have."""
+        self.refusal_log.refused(decision)
         signals.limit_refused.send(self.app, decision=decision)
 
     def check_plans(self) -> None:
