@@ -78,10 +78,13 @@ def charge(who: Asker, hits: Sequence[Hit], *, peek: bool = False, by_hand: bool
             kept.append(hit)
             charges.append(_as_charge(state, hit, told))
     answers = _answers(state, charges, peek=peek)
-    return [
+    entries = [
         Entry(_decision(state, hit, each, receipt), hit.bucket.limit.terms, hit.cost, by_hand)
         for hit, each, receipt in zip(kept, charges, answers, strict=True)
     ]
+    if state.on_decided is not None and not peek:
+        state.on_decided([entry.decision for entry in entries])
+    return entries
 
 
 def keys(who: Asker, bucket: Bucket, subject: Subject) -> list[str]:

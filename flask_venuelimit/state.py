@@ -67,8 +67,11 @@ class AppState:
         self.lookout = Lookout(app, apps, declared, settings, storage)
         #: Reads seconds, as storage does where it was given a clock.
         self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
+        self._guarded: Guarded | None = None
         self.storage = self._in_front_of(storage)
         self.refusal_log = RefusalLog(self.clock)
+        #: Told what has been decided, in requests and by hand, where somebody wants to know.
+        self.on_decided: Callable[[Sequence[Decision]], None] | None = None
         #: Slots of bodies that nobody closed, for the next request to give back.
         self.dropped: deque[Receipt] = deque()
         self._coverage: dict[tuple[str | None, str], Coverage] = {}
@@ -211,8 +214,20 @@ class AppState:
             # it cannot fail, and is this process's own: nothing has to stand in front of it
             return storage
         here = MemoryStorage(clock=self.clock)
-        guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
-        return PerProcess(guarded, here)
+        self._guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
+        return PerProcess(self._guarded, here)
+
+    @property
+    def storage_fails(self) -> bool:
+        """Whether the store is not asked at present, because it failed."""
+        return self._guarded is not None and self._guarded.breaker.open
+
+    def watch_storage(self, watching: Callable[[Storage], Storage]) -> None:
+        """Put something between whoever asks the store and the store itself, to watch its calls."""
+        if self._guarded is None:
+            self.storage = watching(self.raw_storage)
+        else:
+            self._guarded.storage = watching(self._guarded.storage)
 
     def _storage_failed(self, error: Exception) -> None:
         signals.storage_failed.send(self.app, error=error)
