@@ -12,6 +12,7 @@ from .callbacks import accept, logger
 from .commands import venuelimit
 from .decisions import Decision
 from .declarations import Declarations, Loader
+from .diagnosis import Finding, diagnose
 from .errors import ConfigurationError
 from .hooks import Hooks
 from .keys import Key, Stage, Subject, as_key, by_identity, by_ip
@@ -226,6 +227,10 @@ class VenueLimit:
         :raises ConfigurationError: ``VENUELIMIT_LIMITS`` does not match the limits, or no app is at hand.
         """
         return manifest(self._runtime.state_at_hand())
+
+    def doctor(self) -> list[Finding]:
+        """Find what is wrong with the current app's set-up, what matters most first; nothing is written."""
+        return diagnose(self._runtime.state_at_hand(), self._runtime.apps)
 
     def status(self, subject: Subject, *, limits: Collection[str] = ()) -> list[Standing]:
         """Look how somebody stands with each limit of the current app; nothing is written.

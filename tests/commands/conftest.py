@@ -9,8 +9,16 @@ import redis
 from flask import Flask
 
 from flask_venuelimit import RedisStorage, VenueLimit, by_ip, by_participant
+from flask_venuelimit.diagnosis.addressed import PLATFORMS
 from flask_venuelimit.testing import ManualClock
 from tests.commands.terminal import Typed, typed
+
+
+@pytest.fixture(autouse=True)
+def _no_signs_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what the developer's shell says of a server: doctor would believe it."""
+    for name in (*PLATFORMS, "GUNICORN_CMD_ARGS", "WEB_CONCURRENCY", "UWSGI_PROCESSES", "UWSGI_WORKERS"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
