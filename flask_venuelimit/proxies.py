@@ -45,7 +45,7 @@ class Proxies:
     unix: bool = False
     header: str = "X-Forwarded-For"
 
-    @property
+    @cached_property
     def any(self) -> bool:
         """Whether anybody is believed."""
         return self.unix or bool(self.networks)
@@ -55,8 +55,6 @@ class Proxies:
 
         :param environ: a WSGI environ.
         """
-        if not self.any:
-            return environ.get("REMOTE_ADDR")
         return self._forwarded(environ) or _peer(environ)
 
     def certain(self, environ: Mapping[str, Any], reported: str | None) -> str | None:
@@ -75,23 +73,19 @@ class Proxies:
 
     def overlooked(self, environ: Mapping[str, Any]) -> str | None:
         """The header that a proxy on this very network seems to send while nobody is believed, or None."""
-        sent = self._sent(environ)
-        if sent is None or self.any or _fixed(environ):
+        if self.any or environ.keys().isdisjoint(self._names) or _fixed(environ):
             return None
         peer = environ.get("REMOTE_ADDR") or ""
-        return sent if parse(peer) is None or lies_in(peer, _INSIDE) else None
+        return self._sent(environ) if parse(peer) is None or lies_in(peer, _INSIDE) else None
 
     def _sent(self, environ: Mapping[str, Any]) -> str | None:
         """The first header present that names a client."""
-        for spelt, name in self._names:
-            if spelt in environ:
-                return name
-        return None
+        return next((name for spelt, name in self._names.items() if spelt in environ), None)
 
     @cached_property
-    def _names(self) -> tuple[tuple[str, str], ...]:
-        """Headers that name a client: as the environ spells them, and as people do."""
-        return tuple({_spelt(name): name for name in (self.header, *_USUAL)}.items())
+    def _names(self) -> dict[str, str]:
+        """Headers that name a client: as people spell them, by how the environ does."""
+        return {_spelt(name): name for name in (self.header, *_USUAL)}
 
     def _forwarded(self, environ: Mapping[str, Any]) -> str | None:
         """Whom a believed peer names, or None where it is not believed, or names nobody."""
