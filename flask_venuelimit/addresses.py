@@ -10,6 +10,8 @@ from functools import lru_cache
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+#: The kinds of subject that are everybody behind one address, or behind none.
+SHARED_KINDS = frozenset({"ip", "no-address"})
 #: Longer than any address with brackets, a zone and a port.
 LONGEST = 80
 

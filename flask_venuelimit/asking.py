@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Request
 
-from .addresses import normalise
+from .addresses import SHARED_KINDS, normalise
 from .callbacks import call_or_log, is_true, logger
 from .keys import Key, Subject, by_ip, subject_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NO_REQUEST = Subject("no-request-scope", "no-request-scope")
 #: Stands for everybody whose connection has no usable address.
 NO_ADDRESS = Subject("no-address", "no-address")
-_STAND_INS = frozenset({"ip", NO_REQUEST.kind, NO_ADDRESS.kind})
+_STAND_INS = SHARED_KINDS | {NO_REQUEST.kind}
 
 
 def stands_in(subject: Subject) -> bool:

@@ -14,6 +14,7 @@ from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as BaseResponse
 
 from .accepted import preferences
+from .addresses import SHARED_KINDS
 from .decisions import Decision
 from .headers import whole_seconds
 from .page import token, views, way_back
@@ -24,8 +25,6 @@ _PROBLEMS = "https://iana.org/assignments/http-problem-types#"
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PROBLEM_JSON = "application/problem+json"
 _PERSONS_METHODS = frozenset({"GET", "HEAD", "POST"})
-#: Kinds of subject that are everybody behind one address.
-_SHARED = frozenset({"ip", "no-address"})
 _NEVER_A_PERSON = ("X-Requested-With", "HX-Request", "Sec-Purpose")
 
 
@@ -245,7 +244,7 @@ def _body(kind: str, refusal: Refusal, request: Request, settings: Settings) -> 
 
 def _is_shared(decision: Decision) -> bool:
     """Whether the limit counts an address, and so everybody behind it, and not one person."""
-    return decision.subject.rpartition(":")[0] in _SHARED
+    return decision.subject.rpartition(":")[0] in SHARED_KINDS
 
 
 def _prefers_html(request: Request) -> bool:
