@@ -19,7 +19,8 @@ from . import signals
 from .addresses import lies_in
 from .asking import NO_REQUEST
 from .checks import switch
-from .coverage import UNMATCHED, Coverage, cover
+from .coverage import Coverage
+from .covering import Covering
 from .decisions import Decision, Receipt
 from .declarations import Declarations, check_plans
 from .keys import Subject
@@ -39,7 +40,6 @@ from .visits import Visit
 EXTENSION = "venuelimit"
 #: The attribute of a request object that holds its visit: contexts may be shared, requests are not.
 _VISIT = "_venuelimit_visit"
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 
 
 class AppState:
@@ -74,8 +74,7 @@ class AppState:
         self.on_decided: Callable[[Sequence[Decision]], None] | None = None
         #: Slots of bodies that nobody closed, for the next request to give back.
         self.dropped: deque[Receipt] = deque()
-        self._coverage: dict[tuple[str | None, str], Coverage] = {}
-        self._coverage_version = -1
+        self._coverage = Covering(app, declared, owner, settings.limits)
         self._plans_checked = not settings.limits
 
     @property
@@ -117,17 +116,17 @@ class AppState:
         """The visit of a request, begun where it has none yet."""
         visit = self.known_visit(request)
         if visit is None:
-            visit = Visit(self, request, self._coverage_of(request))
+            visit = Visit(self, request, self._coverage.of(request))
             setattr(request, _VISIT, visit)
             if not self.settings.proxies.any:
                 self.lookout.overlooked_proxy(request)
             if not visit.coverage.exempt and (self._comes_from_exempt(request) or self._is_exempt(visit)):
-                visit.coverage = self._no_coverage(request)
+                visit.coverage = self._coverage.nothing(request)
         return visit
 
     def show_page(self, request: Request) -> BaseResponse | None:
         """Answer somebody at the limit page; no limit touches the request."""
-        visit = Visit(self, request, self._no_coverage(request))
+        visit = Visit(self, request, self._coverage.nothing(request))
         setattr(request, _VISIT, visit)
         answer = page_views.respond(request, self.settings)
         visit.shows_page = answer is not None and answer.mimetype == "text/html"
@@ -143,8 +142,7 @@ class AppState:
 
     def methods(self) -> frozenset[str]:
         """The request methods there can be in this app."""
-        rules = (rule.methods or () for rule in self.app.url_map.iter_rules())
-        return _METHODS.union(self._limited_methods(), *rules)
+        return self._coverage.methods()
 
     def _comes_from_exempt(self, request: Request) -> bool:
         """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
@@ -154,42 +152,12 @@ class AppState:
         client = self.settings.proxies.certain(request.environ, request.remote_addr)
         return client is not None and lies_in(client, networks)
 
-    def _no_coverage(self, request: Request) -> Coverage:
-        """What covers a request that no limit may touch; by hand, limits have the app's numbers there too."""
-        endpoint = request.endpoint or UNMATCHED
-        return Coverage(endpoint, exempt=True, method=self._method(request), plans=self.settings.limits)
-
     def _is_exempt(self, visit: Visit) -> bool:
         """Whether one of the app's own predicates exempts the request."""
         return any(
             visit.who.holds(f"exempt_if {predicate!r}", predicate)
             for predicate in self.declared.exempt_predicates
         )
-
-    def _coverage_of(self, request: Request) -> Coverage:
-        if request.method == "OPTIONS" and getattr(request.url_rule, "provide_automatic_options", False):
-            return self._no_coverage(request)
-        if self._coverage_version != self.declared.version:
-            self._coverage_version = self.declared.version
-            self._coverage.clear()
-        endpoint = request.endpoint
-        method = self._method(request)
-        known = self._coverage.get((endpoint, method))
-        if not (known and known.view is self.app.view_functions.get(endpoint or "")):
-            known = cover(self.app, self.declared, self.owner, endpoint, method, self.settings.limits)
-            self._coverage[endpoint, method] = known
-        return known
-
-    def _method(self, request: Request) -> str:
-        """The request's method; a stranger's text, which neither HTTP, a route nor a limit names, is GET."""
-        method = request.method
-        # a route without methods lets any pass, and each would have a coverage, and a bucket, of its own
-        routed = getattr(request.url_rule, "methods", None) or ()
-        known = method in _METHODS or method in routed or method in self._limited_methods()
-        return method if known else "GET"
-
-    def _limited_methods(self) -> frozenset[str]:
-        return frozenset().union(*(limit.terms.methods or () for limit in self.declared.limits))
 
     # -- by hand --------------------------------------------------------------------------------
 
