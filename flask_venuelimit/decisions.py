@@ -6,6 +6,7 @@ whole microseconds, because memory and Redis must agree to the last one; times s
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from .policies import Policy
@@ -61,6 +62,10 @@ class Record(NamedTuple):
     token: str = ""
 
 
+_allowed = attrgetter("allowed")
+_delay = attrgetter("delay")
+
+
 class Receipt:
     """Storage's answer to one charge; it can be given back once.
 
@@ -89,7 +94,7 @@ class Receipt:
         self.pause = pause
         self.local = False
         #: Whether every cell had room, and somebody could tell.
-        self.allowed = pause is None and False not in [record.allowed for record in records]
+        self.allowed = pause is None and all(map(_allowed, records))
         self._redeemable = [None] if charged else []
 
     def slots(self) -> Receipt | None:
@@ -135,8 +140,6 @@ class Receipt:
         else the one with the least room, and of equals the one that takes longest to reset.
         """
         records = self.records
-        if len(records) == 1:
-            return 0
         refused = [i for i, record in enumerate(records) if not record.allowed]
         if refused:
             return max(refused, key=lambda i: longest_wait(records[i].wait))
@@ -188,12 +191,13 @@ class Decision(NamedTuple):
 
 def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) -> Decision:
     """Make the decision that a receipt of storage amounts to."""
-    tightest = receipt.tightest()
-    record = receipt.records[tightest]
+    records = receipt.records
+    tightest = receipt.tightest() if len(records) > 1 else 0
+    record = records[tightest]
     policy = receipt.charge.cells[tightest].policy
     wait = record.wait
     # each policy is waited for, also where another one speaks for the limit
-    delay = max([each.delay for each in receipt.records]) if receipt.allowed else 0
+    delay = max(map(_delay, records)) if receipt.allowed else 0
     return Decision(
         name,
         receipt.allowed,

@@ -81,7 +81,7 @@ class Window(Policy):
         check_whole(self, "limit", self.limit, 0)
         object.__setattr__(self, "per", seconds(self, "per", self.per))
 
-    @property
+    @cached_property
     def quota(self) -> int:
         """The limit."""
         return self.limit

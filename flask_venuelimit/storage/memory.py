@@ -68,7 +68,10 @@ class MemoryStorage:
             now = round(self.clock() * _SECOND)
             if self._late:
                 self._settle_late(now)
-            receipts = self._decide(charges, now)
+            if len(charges) == 1 and len(charges[0].cells) == 1:
+                receipts = [self._decide_one(charges[0], now)]
+            else:
+                receipts = self._decide(charges, now)
             shelf.sweep(now, _SWEPT, _SWEPT)
             reached = shelf.dropped and not dropped
         if reached:
@@ -132,8 +135,6 @@ class MemoryStorage:
 
     def _decide(self, charges: Sequence[Charge], now: int) -> list[Receipt]:
         birth = new_birth()
-        if len(charges) == 1 and len(charges[0].cells) == 1:
-            return [self._decide_one(charges[0], now, birth)]
         weighed = [self._weigh(charge, now, birth) for charge in charges]
         passes = _passes(weighed)
         return [
@@ -141,11 +142,11 @@ class MemoryStorage:
             for charge, fits, outcomes in weighed
         ]
 
-    def _decide_one(self, charge: Charge, now: int, birth: str) -> Receipt:
+    def _decide_one(self, charge: Charge, now: int) -> Receipt:
         """What :meth:`_decide` does for the most usual question: nothing is weighed against another."""
         counters = self._place(charge)
         cell = charge.cells[0]
-        outcome = counters.look(cell, now, charge.cost, birth)
+        outcome = counters.look(cell, now, charge.cost, new_birth())
         allowed, _, remaining, _, reset, delay, token, _ = outcome
         if not allowed:
             return Receipt(charge, (counters.pass_by(cell, outcome, now),), False)

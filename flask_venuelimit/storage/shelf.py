@@ -77,7 +77,10 @@ class Shelf:
             self._schedule(entry, expires)
         else:
             entry.kind, entry.state, entry.expires = kind, state, expires
-            self._rank(entry, rank)
+            if rank == entry.rank:
+                self._ranks[rank].move_to_end(key)
+            else:
+                self._rank(entry, rank)
             # a key that was put off is looked at when it was due first
             if expires < entry.due:
                 self._schedule(entry, expires)
