@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flask import Request
+from flask import Flask, Request
 
 from .addresses import SHARED_KINDS, normalise
 from .callbacks import call_or_log, is_true, logger
+from .declarations import Declarations
 from .keys import Key, Subject, by_ip, subject_of
-
-if TYPE_CHECKING:
-    from .state import AppState
+from .lookout import Lookout
+from .settings import Settings
 
 #: Stands for everybody where there is no request to ask.
 NO_REQUEST = Subject("no-request-scope", "no-request-scope")
 #: Stands for everybody whose connection has no usable address.
 NO_ADDRESS = Subject("no-address", "no-address")
-_STAND_INS = SHARED_KINDS | {NO_REQUEST.kind}
-
-
-def stands_in(subject: Subject) -> bool:
-    """Whether a subject stands where a limit's key knew nobody, so that ``per_address`` is the policy."""
-    return subject.kind in _STAND_INS
+#: Kinds of subject that stand where a limit's key knew nobody, so that ``per_address`` is the policy.
+STAND_INS = SHARED_KINDS | {NO_REQUEST.kind}
 
 
 class Asker:
@@ -34,8 +30,18 @@ class Asker:
         every request to the garbage collector.
     """
 
-    def __init__(self, state: AppState, request: Request | None) -> None:
-        self.state = state
+    def __init__(
+        self,
+        app: Flask,
+        declared: Declarations,
+        settings: Settings,
+        lookout: Lookout,
+        request: Request | None,
+    ) -> None:
+        self._app = app
+        self._declared = declared
+        self._settings = settings
+        self._lookout = lookout
         self._outside = request is None
         self._remote = None if request is None else request.remote_addr
         # Flask cuts an environ loose from its request when that is over
@@ -53,7 +59,7 @@ class Asker:
     def identity(self, role: str) -> Subject | None:
         """Whom the limiter's callback for ``role`` names; it is asked once a request."""
         if role not in self._asked:
-            load = self.state.declared.loaders[role].load
+            load = self._declared.loaders[role].load
             self._asked[role] = self._named(role, f"the callback that identifies the {role}", load)
         return self._asked[role]
 
@@ -62,7 +68,7 @@ class Asker:
         return self._named(key.kind, f"the key {key.kind!r}", key.resolve)
 
     def _named(self, kind: str, what: str, function: Any) -> Subject | None:
-        answer = call_or_log(self.state.app, what, function, instead=None)
+        answer = call_or_log(self._app, what, function, instead=None)
         try:
             return subject_of(kind, answer)
         except TypeError as error:
@@ -76,16 +82,20 @@ class Asker:
         """
         # by identity: a callable object need not be hashable
         if id(function) not in self._answers:
-            self._answers[id(function)] = call_or_log(self.state.app, what, function, instead=instead)
+            self._answers[id(function)] = call_or_log(self._app, what, function, instead=instead)
         return self._answers[id(function)]
 
     def holds(self, what: str, predicate: Callable[[], Any]) -> bool:
         """Whether a predicate answers true; one that fails does not. It is asked once a request."""
-        return is_true(self.state.app, what, self.answer(what, predicate, instead=False))
+        return is_true(self._app, what, self.answer(what, predicate, instead=False))
+
+    def judges(self, what: str, judge: Callable[[Any], Any], response: object) -> bool:
+        """Whether an app's function, asked about a response, answers true; one that fails does not."""
+        return is_true(self._app, what, call_or_log(self._app, what, judge, response, instead=False))
 
     def address(self) -> str | None:
         """The client's address, normalised, or None."""
-        settings = self.state.settings
+        settings = self._settings
         remote = settings.proxies.client(self._environ) if settings.proxies.any else self._remote
         return normalise(remote, settings.ipv6_prefix) if remote else None
 
@@ -93,8 +103,21 @@ class Asker:
         """Whose bucket it is: whom the key names, else the address, else everybody without one."""
         if self._outside:
             return NO_REQUEST
-        named = None if key is by_ip else self.ask(key)
-        return named or self._address_subject()
+        return (None if key is by_ip else self.ask(key)) or self._at_address()
+
+    def subject_by_hand(self, key: Key, given: object) -> Subject:
+        """Whose bucket a call by hand is about.
+
+        :param given: what the key would return, instead of asking it; None asks it.
+        :raises ValueError: ``given`` is of no usable type.
+        """
+        if given is None:
+            return self.subject(key)
+        try:
+            subject = key.subject_given(given)
+        except TypeError as error:
+            raise ValueError(f"subject= is {type(given).__name__}: {error}") from None
+        return self.in_its_bucket(subject) if subject else self.subject(key)
 
     def in_its_bucket(self, subject: Subject) -> Subject:
         """A subject given by hand, an address brought to the form its bucket is kept under.
@@ -104,7 +127,7 @@ class Asker:
         if subject.kind != "ip":
             parts = [self.in_its_bucket(p) if isinstance(p, Subject) else p for p in subject.parts]
             return Subject(subject.kind, *parts)
-        prefix = self.state.settings.ipv6_prefix
+        prefix = self._settings.ipv6_prefix
         # client_address() names an IPv6 client by its network, and that may come back here
         text = str(subject.parts[0])
         base = text.removesuffix(f"/{prefix}")
@@ -117,25 +140,21 @@ class Asker:
             )
         return Subject("ip", address)
 
-    def _address_subject(self) -> Subject:
+    def _at_address(self) -> Subject:
+        """Who stands in for somebody that no key knows."""
         if self._at is None:
             self._at = self._here() or NO_ADDRESS
             if self._at is NO_ADDRESS:
-                self.state.lookout.once(
-                    "no-address",
-                    "a request came without a usable peer address; all such requests share one bucket. "
-                    "Behind a proxy on a unix socket, have it name the client in X-Forwarded-For, and set "
-                    "VENUELIMIT_TRUSTED_PROXIES to unix.",
-                )
+                self._lookout.no_address()
         return self._at
 
     def _here(self) -> Subject | None:
         """The client's address as a subject, or None where the connection has none."""
         address = self.address()
-        return None if address is None else _at_address(address)
+        return None if address is None else _subject_at(address)
 
 
 @lru_cache(maxsize=4096)
-def _at_address(address: str) -> Subject:
+def _subject_at(address: str) -> Subject:
     """One subject an address, so that a busy one is digested once."""
     return Subject("ip", address)

@@ -25,6 +25,7 @@ class Bucket(NamedTuple):
     :param scope: what its counters' ids are made from, besides the policies.
     :param cells: one a policy; or the function that tells the policies at each request.
     :param address_cells: the same where the address stands in for an unknown identity.
+    :param lasts: whether the end of a request may have to give something back.
     """
 
     limit: Limit
@@ -33,6 +34,7 @@ class Bucket(NamedTuple):
     scope: str
     cells: Cells | Callable[[], Any]
     address_cells: Cells | Callable[[], Any]
+    lasts: bool
 
     @classmethod
     def of(cls, limit: Limit, name: str, cost: Cost, method: str, plans: Mapping[str, Plan]) -> Bucket:
@@ -47,11 +49,18 @@ class Bucket(NamedTuple):
         if terms.per_method:
             scope += f"\0{'GET' if method == 'HEAD' else method}"
         own = _planned(scope, plans.get(limit.name or "", terms.plan))
-        return cls(limit, name, cost, scope, own, _planned(scope, terms.per_address) or own)
+        address = _planned(scope, terms.per_address) or own
+        lasts = terms.refund_if is not None or _may_hold(own) or _may_hold(address)
+        return cls(limit, name, cost, scope, own, address, lasts)
 
 
 def _planned(scope: str, plan: Plan) -> Cells | Callable[[], Any]:
     return plan if callable(plan) else cells(scope, plan)
+
+
+def _may_hold(planned: Cells | Callable[[], Any]) -> bool:
+    """Whether there may be a slot among what is charged."""
+    return callable(planned) or any(policy.held for _, policy in planned)
 
 
 @lru_cache(maxsize=1024)

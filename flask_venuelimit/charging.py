@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from .asking import Asker, stands_in
+from flask import Flask
+
+from .asking import STAND_INS, Asker
 from .buckets import Bucket, Cells, cells
 from .callbacks import logger
+from .checks import switch
 from .decisions import Cell, Charge, Decision, Receipt, counted, denied, uncounted
+from .headers import Shown
 from .keys import Subject
 from .policies import as_policies
+from .refusal_log import RefusalLog
+from .refusals import LimiterUnavailable, RateLimited
+from .settings import ENABLED, Settings
+from .signals import limit_refused
 from .slots import give_back
-from .terms import Terms
-
-if TYPE_CHECKING:
-    from .state import AppState
+from .storage import Counting
 
 
 class Hit(NamedTuple):
@@ -27,13 +34,11 @@ class Hit(NamedTuple):
     cost: int
 
 
-class Entry(NamedTuple):
-    """One decision of a request, and what it was made of."""
+@dataclass(eq=False, slots=True)
+class Entry(Shown):
+    """One decision of a request, and the limit that made it."""
 
-    decision: Decision
-    terms: Terms
-    cost: int
-    by_hand: bool = False
+    bucket: Bucket = field(kw_only=True)
 
     @property
     def denied(self) -> bool:
@@ -43,9 +48,9 @@ class Entry(NamedTuple):
 
     @property
     def slots(self) -> Receipt | None:
-        """What the request holds only while it runs."""
+        """What is held only while it is used."""
         receipt = self.decision.receipt
-        return None if receipt is None or self.by_hand else receipt.slots()
+        return None if receipt is None else receipt.slots()
 
     @property
     def counted(self) -> Receipt | None:
@@ -57,9 +62,7 @@ class Entry(NamedTuple):
     def refundable(self) -> bool:
         """Whether there is a charge that the end of the request may give back."""
         receipt = self.decision.receipt
-        return (
-            self.terms.refund_if is not None and not self.by_hand and receipt is not None and receipt.charged
-        )
+        return self.bucket.limit.terms.refund_if is not None and receipt is not None and receipt.charged
 
 
 #: Seconds to wait where there is nothing to count by, and the limit lets nobody pass then.
@@ -68,64 +71,145 @@ _PAUSE = 1.0
 _UNTOLD: Any = object()
 
 
-def charge(who: Asker, hits: Sequence[Hit], *, peek: bool = False, by_hand: bool = False) -> list[Entry]:
-    """Charge limits in one storage call, or only look; limits that do not limit now are left out."""
-    state = who.state
-    kept, charges = [], []
-    for hit in hits:
-        told = _cells(who, hit)
-        if told is not None:
-            kept.append(hit)
-            charges.append(_as_charge(state, hit, told))
-    answers = _answers(state, charges, peek=peek)
-    entries = [
-        Entry(_decision(state, hit, each, receipt), hit.bucket.limit.terms, hit.cost, by_hand)
-        for hit, each, receipt in zip(kept, charges, answers, strict=True)
-    ]
-    if state.on_decided is not None and not peek:
-        state.on_decided([entry.decision for entry in entries])
-    return entries
+class Till:
+    """Where one app's limits are charged.
 
-
-def keys(who: Asker, bucket: Bucket, subject: Subject) -> list[str]:
-    """The storage keys that hold what ``subject`` used of a limit, whoever stands in for whom.
-
-    Where the policies are told at each request, those of this request.
+    :param storage: what limits ask.
+    :param clock: reads seconds, as storage does.
+    :ivar dropped: slots of bodies that nobody closed, for the next request to give back.
+    :ivar on_decided: told what has been decided, in requests and by hand, where somebody wants to know.
     """
-    told = [_cells(who, Hit(each, subject, 1)) or () for each in _both(bucket)]
-    return [_base(who.state, subject) + id_ for each in told for id_, _ in each]
+
+    def __init__(self, app: Flask, settings: Settings, storage: Counting, clock: Callable[[], float]) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.dropped: deque[Receipt] = deque()
+        self.on_decided: Callable[[Sequence[Decision]], None] | None = None
+        self._app = app
+        self._settings = settings
+        self._log = RefusalLog(clock)
+
+    @property
+    def counting(self) -> bool:
+        """Whether limits count now: there is storage, and ``VENUELIMIT_ENABLED`` says so."""
+        enabled = self._app.config.get(ENABLED)
+        return self.storage.counts and (enabled is None or switch(ENABLED, enabled))
+
+    def charge(self, who: Asker, hits: Sequence[Hit], *, peek: bool = False) -> list[Entry]:
+        """Charge limits in one storage call, or only look; limits that do not limit now are left out."""
+        kept, charges = [], []
+        for hit in hits:
+            bucket = hit.bucket
+            told = _told(who, bucket, bucket.address_cells if hit.subject.kind in STAND_INS else bucket.cells)
+            if told is not None:
+                base, shown = self._named(hit.subject)
+                kept.append((hit, shown, told))
+                charges.append(self._charge(hit, told, base))
+        answers = self._answers(charges, peek=peek)
+        entries = [
+            _entry(hit, shown, told, receipt)
+            for (hit, shown, told), receipt in zip(kept, answers, strict=True)
+        ]
+        if self.on_decided is not None and not peek:
+            self.on_decided([entry.decision for entry in entries])
+        return entries
+
+    def refusal(
+        self, decision: Decision, message: str | None = None, violated: Sequence[str] = ()
+    ) -> RateLimited | LimiterUnavailable:
+        """Make the exception of a refusing decision, and tell the signal's receivers.
+
+        :param violated: the names of all limits of the point that refused.
+        """
+        self.tell_refused(decision)
+        jitter = self._settings.retry_jitter
+        if decision.receipt is not None and decision.receipt.pause is not None:
+            return LimiterUnavailable(decision.receipt.pause, decision, jitter)
+        return RateLimited(decision, jitter, message, violated)
+
+    def tell_refused(self, decision: Decision) -> None:
+        """Tell the log and the signal's receivers that a limit refused, or would have."""
+        self._log.refused(decision)
+        limit_refused.send(self._app, decision=decision)
+
+    def unlimited(self, hit: Hit) -> Decision:
+        """The decision of a limit that does not limit now."""
+        _, shown = self._named(hit.subject)
+        return uncounted(hit.bucket.name, shown, None, shadow=hit.bucket.limit.terms.shadow)
+
+    def forget(self, who: Asker, buckets: Iterable[Bucket], subject: Subject) -> None:
+        """Forget what ``subject`` used of limits, whoever stands in for whom.
+
+        Where the policies are told at each request, those of this request.
+        """
+        base, _ = self._named(subject)
+        ids: set[str] = set()
+        for bucket in buckets:
+            for plan in (bucket.cells, bucket.address_cells):
+                ids.update(id_ for id_, _ in _told(who, bucket, plan) or ())
+        self.storage.reset([base + id_ for id_ in sorted(ids)])
+
+    def _named(self, subject: Subject) -> tuple[str, str]:
+        """What the keys of a subject's counters begin with, and what people see of it."""
+        digest = subject.digest(self._settings.salt)
+        return f"{self._settings.key_prefix}:{{{digest}}}:", f"{subject.kind}:{digest[:8]}"
+
+    def _charge(self, hit: Hit, told: Cells, base: str) -> Charge:
+        """Ask for counters, the keys of which begin with ``base``."""
+        terms = hit.bucket.limit.terms
+        return Charge(
+            tuple([Cell(base + id_, policy) for id_, policy in told]),
+            hit.cost,
+            not terms.shadow,
+            terms.refund_if is not None,
+            terms.on_error or ("deny" if terms.budget else self._settings.on_error),
+            terms.per_process,
+        )
+
+    def _answers(self, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
+        """What storage answers to the charges, and what becomes of those whose policies could not be told."""
+        give_back(self.dropped, self.storage)
+        if not charges or not self.counting:
+            return [None] * len(charges)
+        told = [each for each in charges if each.cells]
+        if len(told) == len(charges):
+            return self.storage.peek(charges) if peek else self.storage.decide(charges)
+        answers = iter(self._beside_untold(charges, told, peek=peek))
+        return [next(answers) if each.cells else _untold(each) for each in charges]
+
+    def _beside_untold(
+        self, charges: list[Charge], told: list[Charge], *, peek: bool
+    ) -> Sequence[Receipt | None]:
+        """What storage answers to those that it can be asked about, where others could not be told."""
+        if not told:
+            return []
+        if not peek and any(map(_closes, charges)):
+            return self._only_failures(told)
+        return self.storage.peek(told) if peek else self.storage.decide(told)
+
+    def _only_failures(self, charges: Sequence[Charge]) -> list[Receipt | None]:
+        """Charge failure limits, and look at others: the point is refused for want of a policy."""
+        store = self.storage
+        return [(store.decide if each.stays else store.peek)([each])[0] for each in charges]
 
 
-def cost_of(who: Asker, bucket: Bucket) -> int:
-    """What a request costs; a cost that cannot be told is logged and taken as 1."""
-    if isinstance(bucket.cost, int):
-        return bucket.cost
-    answer = who.answer(f"the cost of the limit {bucket.name!r}", bucket.cost, instead=1)
+def told_cost(who: Asker, name: str, tell: Callable[[], Any]) -> int:
+    """What a request costs that tells itself; a cost that cannot be told is logged and taken as 1."""
+    answer = who.answer(f"the cost of the limit {name!r}", tell, instead=1)
     if isinstance(answer, float) and math.isfinite(answer):
         answer = math.ceil(answer)
     if isinstance(answer, bool) or not isinstance(answer, int) or answer < 1:
         logger.error(
             "the cost of the limit %r was told as %r, which is no whole number of at least 1; 1 is taken",
-            bucket.name,
+            name,
             answer,
         )
         return 1
     return answer
 
 
-def unlimited(state: AppState, hit: Hit) -> Decision:
-    """The decision of a limit that does not limit now."""
-    return uncounted(hit.bucket.name, _shown(state, hit.subject), None, shadow=hit.bucket.limit.terms.shadow)
-
-
-def _both(bucket: Bucket) -> tuple[Bucket, Bucket]:
-    return bucket._replace(address_cells=bucket.cells), bucket._replace(cells=bucket.address_cells)
-
-
-def _cells(who: Asker, hit: Hit) -> Cells | None:
+def _told(who: Asker, bucket: Bucket, plan: Cells | Callable[[], Any]) -> Cells | None:
     """The counters to charge; None where the limit does not limit now, empty where it could not be told."""
-    bucket = hit.bucket
-    plan = bucket.address_cells if stands_in(hit.subject) else bucket.cells
     if not callable(plan):
         return plan
     what = f"the policy of the limit {bucket.name!r}"
@@ -137,57 +221,6 @@ def _cells(who: Asker, hit: Hit) -> Cells | None:
     except (TypeError, ValueError) as error:
         logger.error("%s was told as something that is none: %s", what, error)
         return ()
-
-
-def _as_charge(state: AppState, hit: Hit, told: Cells) -> Charge:
-    terms = hit.bucket.limit.terms
-    base = _base(state, hit.subject)
-    return Charge(
-        tuple([Cell(base + id_, policy) for id_, policy in told]),
-        hit.cost,
-        not terms.shadow,
-        terms.refund_if is not None,
-        _on_error(state, terms),
-        terms.per_process,
-    )
-
-
-def _on_error(state: AppState, terms: Terms) -> str:
-    return terms.on_error or ("deny" if terms.budget else state.settings.on_error)
-
-
-def _base(state: AppState, subject: Subject) -> str:
-    settings = state.settings
-    return f"{settings.key_prefix}:{{{subject.digest(settings.salt)}}}:"
-
-
-def _answers(state: AppState, charges: list[Charge], *, peek: bool) -> Sequence[Receipt | None]:
-    """What storage answers to the charges, and what becomes of those whose policies could not be told."""
-    give_back(state.dropped, state.storage)
-    told = [each for each in charges if each.cells]
-    if not charges or not state.counting:
-        return [None] * len(charges)
-    if len(told) == len(charges):
-        return state.storage.peek(charges) if peek else state.storage.decide(charges)
-    answers = iter(_beside_untold(state, charges, told, peek=peek))
-    return [next(answers) if each.cells else _untold(each) for each in charges]
-
-
-def _beside_untold(
-    state: AppState, charges: list[Charge], told: list[Charge], *, peek: bool
-) -> Sequence[Receipt | None]:
-    """What storage answers to those that it can be asked about, where others could not be told."""
-    if not told:
-        return []
-    if not peek and any(map(_closes, charges)):
-        return _only_failures(state, told)
-    return state.storage.peek(told) if peek else state.storage.decide(told)
-
-
-def _only_failures(state: AppState, charges: Sequence[Charge]) -> list[Receipt | None]:
-    """Charge failure limits, and look at others: the point is refused for want of a policy."""
-    store = state.storage
-    return [(store.decide if each.stays else store.peek)([each])[0] for each in charges]
 
 
 def _closed(each: Charge) -> bool:
@@ -205,15 +238,14 @@ def _untold(each: Charge) -> Receipt | None:
     return Receipt(each, (), False, pause=_PAUSE) if _closed(each) else None
 
 
-def _decision(state: AppState, hit: Hit, each: Charge, receipt: Receipt | None) -> Decision:
-    name, shadow, shown = hit.bucket.name, hit.bucket.limit.terms.shadow, _shown(state, hit.subject)
+def _entry(hit: Hit, subject: str, told: Cells, receipt: Receipt | None) -> Entry:
+    """What has been decided; without a receipt, nobody counted."""
+    bucket = hit.bucket
+    name, shadow = bucket.name, bucket.limit.terms.shadow
     if receipt is None:
-        policy = each.cells[0].policy if each.cells else None
-        return uncounted(name, shown, policy, shadow=shadow)
-    if receipt.pause is not None:
-        return denied(name, shown, receipt, shadow=shadow)
-    return counted(name, shown, receipt, shadow=shadow)
-
-
-def _shown(state: AppState, subject: Subject) -> str:
-    return f"{subject.kind}:{subject.digest(state.settings.salt)[:8]}"
+        decision = uncounted(name, subject, told[0][1] if told else None, shadow=shadow)
+    elif receipt.pause is not None:
+        decision = denied(name, subject, receipt, shadow=shadow)
+    else:
+        decision = counted(name, subject, receipt, shadow=shadow)
+    return Entry(decision, False, hit.cost, told[0][0] if told else "", bucket=bucket)

@@ -14,6 +14,7 @@ Three dialects, by the names ``VENUELIMIT_HEADERS`` knows them by:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
@@ -22,17 +23,20 @@ from .decisions import Decision
 from .quantities import SECOND
 
 
-class Shown(NamedTuple):
+@dataclass(eq=False, slots=True)
+class Shown:
     """One decision as it is to be shown.
 
     :param decision: what the limit decided.
     :param refund: whether its charge will be given back, so that it is shown as given back.
     :param cost: what was charged, in hits.
+    :param counter: tells what was charged from what another limit of the same name charges.
     """
 
     decision: Decision
     refund: bool = False
     cost: int = 1
+    counter: str = ""
 
 
 class _Line(NamedTuple):
@@ -65,32 +69,19 @@ def sf_string(text: str) -> str:
     return f'"{escaped}"'
 
 
-def policy_item(decision: Decision) -> str:
+@lru_cache(maxsize=1024)
+def policy_item(name: str, quota: int, window: float | None) -> str:
     """Say what a limit holds, as one item of ``RateLimit-Policy``: ``"join";q=150;w=60``.
 
     ``w`` is left out where the window is no whole second. ``Concurrency``, the one policy without a
     window, counts requests under way and says so in ``qu``.
     """
-    return _policy_item(decision.limit, decision.quota, decision.window)
-
-
-@lru_cache(maxsize=1024)
-def _policy_item(limit: str, quota: int, window: float | None) -> str:
-    item = f"{sf_string(limit)};q={quota}"
+    item = f"{sf_string(name)};q={quota}"
     if window is None:
         return item + ';qu="concurrent-requests"'
     if window >= 1 and window == int(window):
         return item + f";w={int(window)}"
     return item
-
-
-def limit_item(name: str, remaining: int, reset: int | None) -> str:
-    """Say what is left of a limit, as one item of ``RateLimit``: ``"join";r=149;t=60``.
-
-    :param reset: whole seconds, or None: ``t`` is left out.
-    """
-    item = f"{sf_string(name)};r={remaining}"
-    return item if reset is None else f"{item};t={reset}"
 
 
 def limit_state(
@@ -111,6 +102,8 @@ def limit_state(
     :param retry_after: the seconds sent as Retry-After; None, where no wait helps, leaves the time out.
     :return: names and values, each name once; empty where there is nothing to show.
     """
+    if not kinds:
+        return []
     lines = [_line(shown, refused, retry_after) for shown in _latest(decisions, refused)]
     if not lines:
         return []
@@ -123,29 +116,17 @@ def limit_state(
     return fields
 
 
-def _latest(decisions: Iterable[Shown], refused: Decision | None) -> list[Shown]:
-    told = [shown for shown in decisions if _tells(shown.decision)]
-    if len(told) < 2:
-        return told
+def _latest(decisions: Iterable[Shown], refused: Decision | None) -> Iterable[Shown]:
     latest: dict[tuple[str, str], Shown] = {}
-    for shown in told:
-        # two limits may be called alike, but never share a counter
-        counter = shown.decision.limit, _counter(shown.decision)
-        before = latest.get(counter)
-        if before is None or before.decision is not refused:
-            latest[counter] = shown
-    return list(latest.values())
-
-
-def _counter(decision: Decision) -> str:
-    receipt = decision.receipt
-    return "" if receipt is None else receipt.charge.cells[0].key.rpartition(":")[2]
-
-
-def _tells(decision: Decision) -> bool:
-    """Whether a decision has a count to show: somebody counted, and the limit is no mere watcher."""
-    receipt = decision.receipt
-    return receipt is not None and bool(receipt.records) and not decision.shadow
+    for shown in decisions:
+        decision = shown.decision
+        # a count to show: somebody counted, and the limit is no mere watcher
+        if decision.receipt is not None and decision.receipt.records and not decision.shadow:
+            # two limits may be called alike, but never share a counter
+            which = decision.limit, shown.counter
+            if which not in latest or latest[which].decision is not refused:
+                latest[which] = shown
+    return latest.values()
 
 
 def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _Line:
@@ -162,9 +143,12 @@ def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _L
 
 
 def _draft(lines: Sequence[_Line]) -> list[tuple[str, str]]:
-    policies = ", ".join([policy_item(line.decision) for line in lines])
-    limits = ", ".join([limit_item(line.decision.limit, line.remaining, line.reset) for line in lines])
-    return [("RateLimit-Policy", policies), ("RateLimit", limits)]
+    policies, limits = [], []
+    for decision, remaining, reset, _ in lines:
+        policies.append(policy_item(decision.limit, decision.quota, decision.window))
+        item = f"{sf_string(decision.limit)};r={remaining}"
+        limits.append(item if reset is None else f"{item};t={reset}")
+    return [("RateLimit-Policy", ", ".join(policies)), ("RateLimit", ", ".join(limits))]
 
 
 def _trio(lines: Sequence[_Line], prefix: str) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 
 from .page import views as page_views
 from .refusals import Refusal, register_handler, render
-from .state import AppState, current_request
+from .state import AppState, current_request, known_visit
 
 
 class Hooks:
@@ -28,6 +28,7 @@ class Hooks:
         self._state = state
         self._dispatch = state.app.dispatch_request
         self._entered = False
+        self._looked = False
 
     def install(self) -> None:
         """Hook the app up; nothing outside this class touches Flask's hook lists and ``dispatch_request``.
@@ -52,7 +53,7 @@ class Hooks:
         if page_views.concerns(request.path, self._state.settings):
             return self._state.show_page(request)
         self._state.check_plans()
-        if self._state.counting:
+        if self._state.till.counting:
             visit = self._state.visit(request)
             if visit.coverage.front:
                 try:
@@ -73,7 +74,7 @@ class Hooks:
 
     def dispatch(self, *context: Any) -> ResponseReturnValue:
         """Decide what stands at the end of the app's hooks, then let Flask call the view."""
-        visit = self._state.known_visit(current_request())
+        visit = known_visit()
         if visit is None:
             return self._dispatch(*context)
         try:
@@ -108,17 +109,17 @@ class Hooks:
 
     def leave(self, response: Response) -> Response:
         """Add header fields, whoever made the response."""
-        visit = self._state.known_visit(current_request())
+        visit = known_visit()
         if visit is not None:
-            visit.leave(response)
+            visit.leave(response, self._state.settings.headers)
         return response
 
     def settle(self, error: BaseException | None) -> None:
         """Give back what the end of the request says shall be given back."""
-        request = current_request()
-        visit = self._state.known_visit(request)
+        visit = known_visit()
         if visit is not None:
             visit.settle(error)
         # a context that is only pushed, to build URLs for instance, is no first request
-        if self._entered:
-            self._state.lookout.first_request(request)
+        if self._entered and not self._looked:
+            self._looked = True
+            self._state.lookout.first_request(current_request())

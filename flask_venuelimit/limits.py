@@ -99,17 +99,18 @@ class Limit:
         self.decorates: dict[str, None] = {}
         #: The fixed costs at which it was put anywhere.
         self.costs: set[int] = set()
-        self._self = object()
+        #: Equal limits share it.
+        self.itself = object()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Limit) and self._self is other._self
+        return isinstance(other, Limit) and self.itself is other.itself
 
     def __hash__(self) -> int:
-        return hash(self._self)
+        return hash(self.itself)
 
     def become(self, other: Limit) -> None:
         """Be the same limit as an equal one from now on."""
-        self._self, self.number = other._self, other.number
+        self.itself, self.number = other.itself, other.number
 
     @property
     def name(self) -> str | None:

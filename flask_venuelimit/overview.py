@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from .buckets import Bucket
-from .charging import Entry, Hit, charge, keys
+from .charging import Entry, Hit
 from .coverage import UNMATCHED, cover
 from .decisions import Decision
 from .keys import Subject
@@ -77,7 +77,7 @@ def standings(state: AppState, subject: Subject, names: Collection[str] = ()) ->
     whose = who.in_its_bucket(subject)
     concerned = _concerning(state, subject, names)
     hits = [Hit(share.bucket, whose, 1) for share in concerned if not _out_of_reach(share)]
-    entries = iter(charge(who, hits, peek=True, by_hand=True))
+    entries = iter(state.till.charge(who, hits, peek=True))
     return [_standing(share, entries) for share in concerned]
 
 
@@ -92,7 +92,7 @@ def forget(state: AppState, subject: Subject, names: Collection[str] = ()) -> No
     who = state.detached_visit().who
     whose = who.in_its_bucket(subject)
     known = [share for share in _concerning(state, subject, names) if not _out_of_reach(share)]
-    state.storage.reset(sorted({key for share in known for key in keys(who, share.bucket, whose)}))
+    state.till.forget(who, [share.bucket for share in known], whose)
 
 
 def _concerning(state: AppState, subject: Subject, names: Collection[str]) -> list[Share]:

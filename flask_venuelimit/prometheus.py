@@ -74,7 +74,7 @@ class Metrics:
                 f"the app {app.name!r} is not served by the VenueLimit that Metrics was given. Call "
                 "limiter.init_app(app) first."
             )
-        if state.on_decided is not None:
+        if state.till.on_decided is not None:
             raise ConfigurationError(
                 f"the app {app.name!r} has Metrics already, and would be counted twice. Call init_app once."
             )
@@ -127,7 +127,7 @@ class _Families:
     def observe(self, state: AppState) -> None:
         """Count what is decided in an app, and how its storage does."""
         self._states.add(state)
-        state.on_decided = self.decided
+        state.till.on_decided = self.decided
         state.watch_storage(lambda storage: _Watched(storage, self))
         if self._written:
             self.refresh()

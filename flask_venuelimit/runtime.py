@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
-from flask import Blueprint, Flask, current_app, has_app_context, has_request_context
+from flask import Blueprint, Flask, Request, current_app, has_app_context, has_request_context
 from flask.globals import request_ctx
 
 from .callbacks import logger
-from .charging import keys
 from .decisions import Decision, uncounted
 from .declarations import Declarations
 from .errors import ConfigurationError
 from .limits import Application, Limit, Stack
-from .state import AppState, current_request, state_of
+from .state import AppState, state_of
 from .terms import Cost
 from .visits import Visit
 
@@ -34,7 +33,7 @@ class Runtime:
 
     def state(self) -> AppState | None:
         """What the app at hand keeps for us: the current app, or without a context the only one."""
-        app = current_app if has_app_context() else self._only_app()
+        app = current_app._get_current_object() if has_app_context() else self._only_app()  # type: ignore[attr-defined]
         state = None if app is None else state_of(app)
         return state if state is not None and state.owner is self._owner else None
 
@@ -54,7 +53,9 @@ class Runtime:
     def visit(self) -> Visit | None:
         """The visit of the current request, or None outside one."""
         state = self.state()
-        return state.visit(current_request()) if state is not None and _is_asked(state) else None
+        if state is None or (request := _request_to(state)) is None:
+            return None
+        return state.visit(request)
 
     def attach(self, limit: Limit, cost: Cost, blueprint: Blueprint | None) -> None:
         """Cover a blueprint, or the whole app where it is None."""
@@ -69,10 +70,10 @@ class Runtime:
         state = self.state()
         assert state is not None, "a decision that refuses was made by an app"
         if decision.shadow:
-            state.tell_refused(decision)
+            state.till.tell_refused(decision)
             return None
         visit = self._visit_of(state)
-        visit.raised = state.refusal(decision, limit.terms.message)
+        visit.raised = state.till.refusal(decision, limit.terms.message)
         return visit.raised
 
     def enforce(self, stack: Stack) -> None:
@@ -85,7 +86,7 @@ class Runtime:
         state = self.state()
         if state is None:
             self._warn_of_no_app(f"the limits on {getattr(stack.view, '__qualname__', stack.view)!r} admit")
-        elif state.counting:
+        elif state.till.counting:
             self._visit_of(state).decide_stack(stack)
 
     def decide_by_hand(self, limit: Limit, cost: int, subject: object, *, peek: bool) -> Decision:
@@ -101,7 +102,7 @@ class Runtime:
                 shadow=limit.terms.shadow,
             )
         visit = self._visit_of(state)
-        whose = state.subject_by_hand(limit, visit, subject)
+        whose = visit.who.subject_by_hand(limit.terms.key, subject)
         return visit.by_hand(visit.coverage.bucket_of(limit), cost, whose, peek=peek)
 
     def refund_by_hand(self, decision: Decision) -> None:
@@ -126,16 +127,17 @@ class Runtime:
             self._warn_of_no_app(f"the limit {limit.name or limit!r} is not reset")
             return
         visit = self._visit_of(state)
-        whose = state.subject_by_hand(limit, visit, subject)
+        whose = visit.who.subject_by_hand(limit.terms.key, subject)
         buckets = visit.coverage.buckets_of(limit, state.methods())
-        state.storage.reset(sorted({key for each in buckets for key in keys(visit.who, each, whose)}))
+        state.till.forget(visit.who, buckets, whose)
 
     def _only_app(self) -> Flask | None:
         apps = list(self.apps)
         return apps[0] if len(apps) == 1 else None
 
     def _visit_of(self, state: AppState) -> Visit:
-        return state.visit(current_request()) if _is_asked(state) else state.detached_visit()
+        request = _request_to(state)
+        return state.detached_visit() if request is None else state.visit(request)
 
     def _warn_of_no_app(self, effect: str) -> None:
         """Warn, once for each effect, that no app of ours is at hand."""
@@ -150,6 +152,7 @@ class Runtime:
             )
 
 
-def _is_asked(state: AppState) -> bool:
-    """Whether the request at hand, if there is one, is made to this app: another's context may be pushed."""
-    return has_request_context() and request_ctx.app is state.app
+def _request_to(state: AppState) -> Request | None:
+    """The request at hand, if it is made to this app: another's context may be pushed."""
+    context = request_ctx._get_current_object() if has_request_context() else None  # type: ignore[attr-defined]
+    return context.request if context is not None and context.app is state.app else None

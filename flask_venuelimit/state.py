@@ -7,8 +7,7 @@ with the first one's settings.
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flask import Flask, Request
@@ -17,19 +16,14 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from . import signals
 from .addresses import lies_in
-from .asking import NO_REQUEST
-from .checks import switch
+from .asking import NO_REQUEST, Asker
+from .charging import Till
 from .coverage import Coverage
 from .covering import Covering
-from .decisions import Decision, Receipt
 from .declarations import Declarations, check_plans
-from .keys import Subject
-from .limits import Limit
 from .lookout import Lookout
 from .page import views as page_views
-from .refusal_log import RefusalLog
-from .refusals import LimiterUnavailable, RateLimited
-from .settings import ENABLED, Settings
+from .settings import Settings
 from .storage import Counting, Storage
 from .storage.guarded import Guarded
 from .storage.memory import MemoryStorage
@@ -65,41 +59,22 @@ class AppState:
         self.settings = settings
         self.raw_storage = storage
         self.lookout = Lookout(app, apps, declared, settings, storage)
-        #: Reads seconds, as storage does where it was given a clock.
-        self.clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
+        # as storage does where it was given a clock
+        clock: Callable[[], float] = getattr(storage, "clock", None) or time.monotonic
         self._guarded: Guarded | None = None
-        self.storage = self._in_front_of(storage)
-        self.refusal_log = RefusalLog(self.clock)
-        #: Told what has been decided, in requests and by hand, where somebody wants to know.
-        self.on_decided: Callable[[Sequence[Decision]], None] | None = None
-        #: Slots of bodies that nobody closed, for the next request to give back.
-        self.dropped: deque[Receipt] = deque()
+        self.till = Till(app, settings, self._in_front_of(storage, clock), clock)
         self._coverage = Covering(app, declared, owner, settings.limits)
         self._plans_checked = not settings.limits
 
     @property
+    def storage(self) -> Counting:
+        """What limits ask: the store, or what stands in front of it."""
+        return self.till.storage
+
+    @property
     def counting(self) -> bool:
         """Whether limits count now: there is storage, and ``VENUELIMIT_ENABLED`` says so."""
-        enabled = self.app.config.get(ENABLED)
-        return self.storage.counts and (enabled is None or switch(ENABLED, enabled))
-
-    def refusal(
-        self, decision: Decision, message: str | None = None, violated: Sequence[str] = ()
-    ) -> RateLimited | LimiterUnavailable:
-        """Make the exception of a refusing decision, and tell the signal's receivers.
-
-        :param violated: the names of all limits of the point that refused.
-        """
-        self.tell_refused(decision)
-        jitter = self.settings.retry_jitter
-        if decision.receipt is not None and decision.receipt.pause is not None:
-            return LimiterUnavailable(decision.receipt.pause, decision, jitter)
-        return RateLimited(decision, jitter, message, violated)
-
-    def tell_refused(self, decision: Decision) -> None:
-        """Tell the log and the signal's receivers that a limit refused, or would have."""
-        self.refusal_log.refused(decision)
-        signals.limit_refused.send(self.app, decision=decision)
+        return self.till.counting
 
     def check_plans(self) -> None:
         """Hold ``VENUELIMIT_LIMITS`` against the limits declared by now, until it has been found right.
@@ -114,75 +89,58 @@ class AppState:
 
     def visit(self, request: Request) -> Visit:
         """The visit of a request, begun where it has none yet."""
-        visit = self.known_visit(request)
+        visit: Visit | None = getattr(request, _VISIT, None)
         if visit is None:
-            visit = Visit(self, request, self._coverage.of(request))
+            visit = self._visit(request, self._coverage.of(request))
             setattr(request, _VISIT, visit)
             if not self.settings.proxies.any:
                 self.lookout.overlooked_proxy(request)
-            if not visit.coverage.exempt and (self._comes_from_exempt(request) or self._is_exempt(visit)):
+            if not visit.coverage.exempt and self._is_exempt(request, visit):
                 visit.coverage = self._coverage.nothing(request)
         return visit
 
     def show_page(self, request: Request) -> BaseResponse | None:
         """Answer somebody at the limit page; no limit touches the request."""
-        visit = Visit(self, request, self._coverage.nothing(request))
+        visit = self._visit(request, self._coverage.nothing(request))
         setattr(request, _VISIT, visit)
         answer = page_views.respond(request, self.settings)
         visit.shows_page = answer is not None and answer.mimetype == "text/html"
         return answer
 
-    def known_visit(self, request: Request) -> Visit | None:
-        """The visit of a request, if it has one."""
-        return getattr(request, _VISIT, None)
-
     def detached_visit(self) -> Visit:
         """A visit outside a request."""
-        return Visit(self, None, Coverage(NO_REQUEST.kind, plans=self.settings.limits))
+        return self._visit(None, Coverage(NO_REQUEST.kind, plans=self.settings.limits))
 
     def methods(self) -> frozenset[str]:
         """The request methods there can be in this app."""
         return self._coverage.methods()
 
-    def _comes_from_exempt(self, request: Request) -> bool:
-        """Whether the client's network is exempt; a header that nobody vouches for must not make it so."""
+    def _visit(self, request: Request | None, coverage: Coverage) -> Visit:
+        who = Asker(self.app, self.declared, self.settings, self.lookout, request)
+        return Visit(self.till, who, self.lookout, coverage, None if request is None else request.method)
+
+    def _is_exempt(self, request: Request, visit: Visit) -> bool:
+        """Whether the client's network is exempt, or one of the app's own predicates exempts the request."""
         networks = self.settings.exempt_networks
-        if not networks:
-            return False
-        client = self.settings.proxies.certain(request.environ, request.remote_addr)
-        return client is not None and lies_in(client, networks)
-
-    def _is_exempt(self, visit: Visit) -> bool:
-        """Whether one of the app's own predicates exempts the request."""
-        return any(
-            visit.who.holds(f"exempt_if {predicate!r}", predicate)
-            for predicate in self.declared.exempt_predicates
-        )
-
-    # -- by hand --------------------------------------------------------------------------------
-
-    def subject_by_hand(self, limit: Limit, visit: Visit, given: object) -> Subject:
-        """Whose bucket a call by hand is about.
-
-        :raises ValueError: ``given`` is of no usable type.
-        """
-        if given is None:
-            return visit.who.subject(limit.terms.key)
-        try:
-            subject = limit.terms.key.subject_given(given)
-        except TypeError as error:
-            raise ValueError(f"subject= is {type(given).__name__}: {error}") from None
-        return visit.who.in_its_bucket(subject) if subject else visit.who.subject(limit.terms.key)
+        if networks:
+            # a header that nobody vouches for must not make anybody exempt
+            client = self.settings.proxies.certain(request.environ, request.remote_addr)
+            if client is not None and lies_in(client, networks):
+                return True
+        for predicate in self.declared.exempt_predicates:
+            if visit.who.holds(f"exempt_if {predicate!r}", predicate):
+                return True
+        return False
 
     # -- storage --------------------------------------------------------------------------------
 
-    def _in_front_of(self, storage: Storage) -> Counting:
+    def _in_front_of(self, storage: Storage, clock: Callable[[], float]) -> Counting:
         """What limits ask in place of the store itself."""
         if isinstance(storage, MemoryStorage):
             # it cannot fail, and is this process's own: nothing has to stand in front of it
             return storage
-        here = MemoryStorage(clock=self.clock)
-        self._guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, self.clock)
+        here = MemoryStorage(clock=clock)
+        self._guarded = Guarded(storage, here, self._storage_failed, self._storage_recovered, clock)
         return PerProcess(self._guarded, here)
 
     @property
@@ -193,7 +151,7 @@ class AppState:
     def watch_storage(self, watching: Callable[[Storage], Storage]) -> None:
         """Put something between whoever asks the store and the store itself, to watch its calls."""
         if self._guarded is None:
-            self.storage = watching(self.raw_storage)
+            self.till.storage = watching(self.raw_storage)
         else:
             self._guarded.storage = watching(self._guarded.storage)
 
@@ -211,6 +169,11 @@ class AppState:
 def current_request() -> Request:
     """The request at hand itself: each look through Flask's proxy costs as much as a hash."""
     return flask_request._get_current_object()  # type: ignore[attr-defined, no-any-return]
+
+
+def known_visit() -> Visit | None:
+    """The visit of the request at hand, if it has one."""
+    return getattr(flask_request._get_current_object(), _VISIT, None)  # type: ignore[attr-defined]
 
 
 def state_of(app: Any) -> AppState | None:

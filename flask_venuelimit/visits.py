@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from flask import Request
 from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Response
 
 from .asking import Asker
 from .buckets import Bucket
-from .callbacks import call_or_log, is_true
-from .charging import Entry, Hit, charge, cost_of, unlimited
+from .charging import Entry, Hit, Till, told_cost
 from .coverage import Coverage, covers_method
 from .decisions import Decision, Receipt, longest_wait
-from .headers import Shown, limit_state
-from .keys import Stage, Subject
+from .headers import limit_state
+from .keys import Subject
 from .limits import Application, Limit, Stack
+from .lookout import Lookout
 from .page.views import protect
 from .refusals import Refusal, finish, is_redirect
 from .slots import Held
 from .terms import Terms
-
-if TYPE_CHECKING:
-    from .state import AppState
 
 
 def succeeded(response: Response) -> bool:
@@ -36,13 +31,13 @@ def succeeded(response: Response) -> bool:
 class Visit:
     """What the limits know of one request; outside a request, of one call.
 
-    :param request: None outside a request.
+    :param method: the request's; None outside a request.
     """
 
-    def __init__(self, state: AppState, request: Request | None, coverage: Coverage) -> None:
-        self.state = state
-        self.method = None if request is None else request.method
-        self.who = Asker(state, request)
+    def __init__(
+        self, till: Till, who: Asker, lookout: Lookout, coverage: Coverage, method: str | None
+    ) -> None:
+        self.who = who
         self.coverage = coverage
         self.entries: list[Entry] = []
         self.refusal: Refusal | None = None
@@ -52,12 +47,19 @@ class Visit:
         self.marked: bool | None = None
         #: Whether the limit page is what is sent.
         self.shows_page = False
-        self._returned: list[Entry] | None = None
+        self._till = till
+        self._lookout = lookout
+        self._method = method
+        #: Limits, each as what is itself.
+        self._decided: set[object] = set()
+        #: Of which the end of the request may give something back.
+        self._due: list[Entry] = []
+        #: Whether the response has told which of it.
+        self._judged = False
         #: Slots to give back at teardown; None until the response tells whether its body keeps them.
         self._slots: list[Receipt] | None = None
-        self._decided: set[Limit] = set()
         #: No slot was taken earlier than this.
-        self._began = state.clock()
+        self._began = till.clock()
 
     # -- deciding -------------------------------------------------------------------------------
 
@@ -69,26 +71,37 @@ class Visit:
         """
         hits = [self._hit(each) for each in buckets if self._applies(each)]
         if hits:
-            entries = charge(self.who, hits)
+            entries = self._till.charge(self.who, hits)
             self.entries += entries
-            self._refuse([entry for entry in entries if not entry.decision.allowed])
-            self._wait(
-                [each.decision.delay for each in entries if each.decision.delay and not each.decision.shadow]
-            )
+            self._follow(entries)
 
-    def _wait(self, delays: list[float]) -> None:
-        """Hold the request back until its turn in the slowest of its queues."""
+    def _follow(self, entries: Sequence[Entry]) -> None:
+        """Do as has been decided: refuse, or hold back until the turn in the slowest of the queues."""
+        refused, delays = [], []
+        for entry in entries:
+            if entry.bucket.lasts:
+                self._due.append(entry)
+            if not entry.decision.allowed:
+                refused.append(entry)
+            elif entry.decision.delay and not entry.decision.shadow:
+                delays.append(entry.decision.delay)
+        if refused:
+            self._refuse(refused)
         if delays:
             time.sleep(max(delays))
 
     def _hit(self, bucket: Bucket) -> Hit:
-        return Hit(bucket, self.who.subject(bucket.limit.terms.key), cost_of(self.who, bucket))
+        cost = bucket.cost
+        if callable(cost):
+            cost = told_cost(self.who, bucket.name, cost)
+        return Hit(bucket, self.who.subject(bucket.limit.terms.key), cost)
 
     def _applies(self, bucket: Bucket) -> bool:
         """Whether a limit is to be decided now: once a request, and not where ``unless`` skips it."""
-        if bucket.limit in self._decided:
+        limit = bucket.limit.itself
+        if limit in self._decided:
             return False
-        self._decided.add(bucket.limit)
+        self._decided.add(limit)
         unless = bucket.limit.terms.unless
         if unless is None:
             return True
@@ -99,13 +112,13 @@ class Visit:
         binding = [entry for entry in refused if not entry.decision.shadow]
         for entry in refused:
             if entry.decision.shadow:
-                self.state.tell_refused(entry.decision)
+                self._till.tell_refused(entry.decision)
         # what a limit has counted says more than what nobody could count
         binding = [entry for entry in binding if not entry.denied] or binding
         if binding:
             worst = max(binding, key=lambda entry: longest_wait(entry.decision.retry_after))
             names = [entry.decision.limit for entry in binding]
-            self.refusal = self.state.refusal(worst.decision, worst.terms.message, names)
+            self.refusal = self._till.refusal(worst.decision, worst.bucket.limit.terms.message, names)
             raise self.refusal
 
     def decide_stack(self, stack: Stack) -> None:
@@ -115,33 +128,29 @@ class Visit:
         """
         if not self.coverage.exempt:
             found = [self._at_decorator(each) for each in stack.applications if self._stands(each.limit)]
-            self.decide(found)
+            if found:
+                self.decide(found)
 
     def _stands(self, limit: Limit) -> bool:
-        undecided = limit not in self._decided and limit not in self.coverage.exempt_from
-        return undecided and (self.method is None or covers_method(limit, self.method))
+        undecided = limit.itself not in self._decided and limit not in self.coverage.exempt_from
+        return undecided and (self._method is None or covers_method(limit, self._method))
 
     def _at_decorator(self, application: Application) -> Bucket:
         limit = application.limit
         bucket = self.coverage.find(limit)
         if bucket is None:
             bucket = self.coverage.meet(application)
-            if self.method is not None and limit.terms.key.stage_for(self.state.declared) is Stage.FRONT:
-                self.state.lookout.once(
-                    ("hidden", limit),
-                    f"the limit {bucket.name!r} could be decided before the view {self.coverage.endpoint!r} "
-                    "and its hooks, but a decorator without functools.wraps hides it, so it is decided where "
-                    "it stands. Use functools.wraps in that decorator.",
-                )
+            if self._method is not None:
+                self._lookout.hidden(limit, bucket.name, self.coverage.endpoint)
         return bucket
 
     def by_hand(self, bucket: Bucket, cost: int, subject: Subject, *, peek: bool) -> Decision:
         """Charge or look for one limit, whatever has been decided of it before."""
         hit = Hit(bucket, subject, cost)
-        entries = charge(self.who, [hit], peek=peek, by_hand=True)
+        entries = self._till.charge(self.who, [hit], peek=peek)
         if not peek:
             self.entries += entries
-        return entries[0].decision if entries else unlimited(self.state, hit)
+        return entries[0].decision if entries else self._till.unlimited(hit)
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -151,90 +160,85 @@ class Visit:
         shown = response is not None and not is_redirect(response)
         self.shows_page = shown and response is not None and response.mimetype == "text/html"
 
-    def leave(self, response: Response) -> None:
-        """Judge the final response, and give it its header fields, whatever other hooks did."""
+    def leave(self, response: Response, headers: Sequence[str]) -> None:
+        """Judge the final response, and give it its header fields, whatever other hooks did.
+
+        :param headers: which kinds of limit state it gets.
+        """
         if self.shows_page:
             protect(response)
-        self.refusal = self.refusal or self._refused_in_a_hook(response)
+        if self.raised is not None and self.raised.code == response.status_code:
+            # a guard in a hook may have refused, which nobody but the answer tells
+            self.refusal = self.refusal or self.raised
         if self.refusal is not None:
             finish(response, self.refusal)
         if self.entries:
-            self._returned = self._judge(response)
-            self._hold_slots(response)
-            # on a redirect to the limit page they would mean something else
-            if self.refusal is None or not is_redirect(response):
-                _put(response.headers, self._limit_state())
+            self._judged, self._slots = True, []
+            if self._due:
+                self._judge(response)
+                self._hold_slots(response)
+            self._show(response, headers)
 
-    def _refused_in_a_hook(self, response: Response) -> Refusal | None:
-        """A guard in a hook may have refused, which nobody but the answer tells."""
-        raised = self.raised
-        return raised if raised is not None and response.status_code == raised.code else None
+    def _show(self, response: Response, kinds: Sequence[str]) -> None:
+        refusal = self.refusal
+        if refusal is None:
+            _put(response.headers, limit_state(self.entries, kinds))
+        elif not is_redirect(response):
+            # on a redirect to the limit page they would mean something else
+            fields = limit_state(self.entries, kinds, refusal.decision, refusal.retry_after)
+            _put(response.headers, fields)
 
     def _hold_slots(self, response: Response) -> None:
         """Give slots back at teardown, or with the body where that is streamed after it."""
         self._slots = self._held()
         if self._slots and not _plain(response) and not self._has_no_body(response):
             body, length = response.response, response.content_length
-            state = self.state
+            till = self._till
             response.response = Held(
-                body, state.storage, self._slots, state.clock, self._began, length, state.dropped
+                body, till.storage, self._slots, till.clock, self._began, length, till.dropped
             )
             self._slots = []
 
     def _has_no_body(self, response: Response) -> bool:
         """Whether nothing of the body is sent (RFC 9110, section 6.4.1), so that nobody would exhaust it."""
-        return self.method == "HEAD" or response.status_code in (204, 304)
+        return self._method == "HEAD" or response.status_code in (204, 304)
 
     def _held(self) -> list[Receipt]:
         """What the request holds only while it runs."""
-        return [slot for entry in self.entries if (slot := entry.slots) is not None]
-
-    def _limit_state(self) -> list[tuple[str, str]]:
-        returned = [entry.decision for entry in self._returned or ()]
-        shown = [
-            Shown(entry.decision, bool(returned) and _holds(returned, entry.decision), entry.cost)
-            for entry in self.entries
-        ]
-        kinds, refusal = self.state.settings.headers, self.refusal
-        if refusal is None:
-            return limit_state(shown, kinds)
-        return limit_state(shown, kinds, refusal.decision, refusal.retry_after)
+        return [slot for entry in self._due if (slot := entry.slots) is not None]
 
     def settle(self, error: BaseException | None) -> None:
         """Give back, in one call, what the end of the request says shall be given back.
 
         :param error: the exception that leaves the app, or None.
         """
-        if not self.entries:
+        if not self._due:
             return
-        if error is not None or self._returned is None:
+        if error is not None or not self._judged:
             # no response of the app's own went out: that is a failure, whatever the view said of it
             self.marked = False
-            self._returned = self._judge(Response(status=500))
+            self._judge(Response(status=500))
         slots = self._held() if self._slots is None else self._slots
-        back = [each for entry in self._returned if (each := entry.counted) is not None] + slots
+        counted = [entry.counted for entry in self._due if entry.refund]
+        back = [each for each in counted if each is not None] + slots
         if back:
-            self.state.storage.refund(back)
+            self._till.storage.refund(back)
 
-    def _judge(self, response: Response) -> list[Entry]:
-        """The decisions whose charge the request's end gives back."""
-        due = [entry for entry in self.entries if entry.refundable]
-        if not due:
-            return due
+    def _judge(self, response: Response) -> None:
+        """Note which charges the request's end gives back."""
         if self.refusal is not None:
             # it is the 429 it was, even where it is sent as a redirect or restyled
             response = Response(status=self.refusal.code, headers=response.headers)
-        return [entry for entry in due if self._refunds(entry.terms, response)]
+        for entry in self._due:
+            entry.refund = entry.refundable and self._refunds(entry.bucket.limit.terms, response)
 
     def _refunds(self, terms: Terms, response: Response) -> bool:
         refund_if = terms.refund_if
         if refund_if is succeeded and self.marked is not None:
             return self.marked
-        what = f"`refund_if` of the limit {terms.name!r}"
         if refund_if is None:
             return False
-        app = self.state.app
-        return is_true(app, what, call_or_log(app, what, refund_if, response, instead=False))
+        return self.who.judges(f"`refund_if` of the limit {terms.name!r}", refund_if, response)
 
 
 def _plain(response: Response) -> bool:
@@ -249,14 +253,9 @@ def _plain(response: Response) -> bool:
     return response.is_sequence
 
 
-def _holds(decisions: Sequence[Decision], decision: Decision) -> bool:
-    """Whether this very decision is among them, not only an equal one."""
-    return any(each is decision for each in decisions)
-
-
 def _put(headers: Headers, fields: Sequence[tuple[str, str]]) -> None:
     """Set header fields; setting looks through all of them each time, adding does not."""
-    for name, _ in headers.to_wsgi_list():
+    for name, _ in headers:
         if "ratelimit" in name.lower():
             headers.update(fields)
             return
