@@ -18,7 +18,8 @@ def manifest(state: AppState) -> dict[str, Any]:
     """Describe an app's limits.
 
     :returns: ``app``: its name; ``counting``: whether limits count now; ``storage``: where;
-        ``shared``: whether other processes count there too; ``limits``: one entry a limit, an unnamed one an
+        ``shared``: whether other processes count there too; ``exempt_if``: whether the app's own predicates
+        exempt requests; ``limits``: one entry a limit, an unnamed one an
         entry for each endpoint, in the order of declaration.
     """
     state.check_plans()
@@ -30,6 +31,7 @@ def manifest(state: AppState) -> dict[str, Any]:
         "counting": state.counting,
         "storage": repr(state.raw_storage) if state.raw_storage.counts else None,
         "shared": state.raw_storage.counts and not isinstance(state.raw_storage, MemoryStorage),
+        "exempt_if": bool(state.declared.exempt_predicates),
         "limits": [_limit(state, each) for each in by_limit.values()],
     }
 
@@ -48,6 +50,7 @@ def _limit(state: AppState, shares: Sequence[Share]) -> dict[str, Any]:
         "cost": _cost(terms.cost),
         "methods": sorted(terms.methods) if terms.methods else None,
         "per_method": terms.per_method,
+        "unless": terms.unless is not None,
         "per_process": terms.per_process,
         "refunds": terms.refund_if is not None,
         "budget": terms.budget,

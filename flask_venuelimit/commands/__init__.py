@@ -7,6 +7,7 @@ from flask.cli import AppGroup
 from .doctor import doctor
 from .list import list_limits
 from .manifest import manifest
+from .nginx import nginx
 from .reset import reset
 from .status import status
 
@@ -14,5 +15,5 @@ from .status import status
 venuelimit = AppGroup(
     "venuelimit", help="See what this app limits, whether that works, and how somebody stands."
 )
-for _command in (doctor, list_limits, manifest, reset, status):
+for _command in (doctor, list_limits, manifest, nginx, reset, status):
     venuelimit.add_command(_command)

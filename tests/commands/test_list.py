@@ -96,6 +96,7 @@ def test_a_manifest_tells_all_of_a_limit(app: Flask, limiter: VenueLimit) -> Non
         "cost": 1,
         "methods": None,
         "per_method": False,
+        "unless": False,
         "per_process": False,
         "refunds": False,
         "budget": False,

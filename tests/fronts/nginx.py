@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,3 +92,35 @@ def run_nginx(path: str, upstream: str) -> Iterator[Nginx]:
         command = [path, "-p", folder, "-c", str(config), "-e", "stderr"]
         with run_process(command, nginx.outer, folder):
             yield nginx
+
+
+def check_config(path: str, config: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Have ``nginx -t`` look at a whole configuration.
+
+    :param folder: where it may write.
+    """
+    file = folder / "nginx.conf"
+    # only root may listen on port 80, everywhere
+    file.write_text(in_folder(config, folder).replace("listen 80;", "listen 8080;"))
+    command = [path, "-t", "-p", str(folder), "-c", str(file), "-e", "stderr", "-g", f"pid {folder}/pid;"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def in_folder(config: str, folder: Path) -> str:
+    """A configuration that writes into a folder only, so that it is good for any user and on any port."""
+    return config.replace("http {", "http {" + IN_FOLDER.format(folder=folder), 1)
+
+
+@contextmanager
+def run_config(path: str, config: str, address: str) -> Iterator[None]:
+    """Run nginx with a whole configuration.
+
+    :param address: where that listens.
+    """
+    with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
+        file = Path(folder, "nginx.conf")
+        file.write_text(in_folder(config, Path(folder)))
+        options = f"daemon off; master_process off; error_log stderr; pid {folder}/pid;"
+        command = [path, "-p", folder, "-c", str(file), "-e", "stderr", "-g", options]
+        with run_process(command, address, folder):
+            yield
