@@ -9,11 +9,12 @@ from .list import list_limits
 from .manifest import manifest
 from .nginx import nginx
 from .reset import reset
+from .size import size_address
 from .status import status
 
 #: Every app with a limiter has it.
 venuelimit = AppGroup(
     "venuelimit", help="See what this app limits, whether that works, and how somebody stands."
 )
-for _command in (doctor, list_limits, manifest, nginx, reset, status):
+for _command in (doctor, list_limits, manifest, nginx, reset, size_address, status):
     venuelimit.add_command(_command)
