@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask.cli import AppGroup
 
 from .doctor import doctor
+from .drill import drill
 from .list import list_limits
 from .manifest import manifest
 from .nginx import nginx
@@ -16,5 +17,5 @@ from .status import status
 venuelimit = AppGroup(
     "venuelimit", help="See what this app limits, whether that works, and how somebody stands."
 )
-for _command in (doctor, list_limits, manifest, nginx, reset, size_address, status):
+for _command in (doctor, drill, list_limits, manifest, nginx, reset, size_address, status):
     venuelimit.add_command(_command)
