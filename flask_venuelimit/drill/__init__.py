@@ -4,6 +4,7 @@ A limit nobody has ever hit is code that was never run and that every request de
 """
 
 from .findings import FAILED, NOT_DRIVEN, OK, Finding
+from .outside import rehearse_at
 from .rehearsal import rehearse
 
-__all__ = ["FAILED", "NOT_DRIVEN", "OK", "Finding", "rehearse"]
+__all__ = ["FAILED", "NOT_DRIVEN", "OK", "Finding", "rehearse", "rehearse_at"]

@@ -55,8 +55,8 @@ class Callers:
         except Exception as error:
             # an error handler or a template of the app's own, of which anything may come
             raise Broken(
-                f"the app's own answer raised {type(error).__name__} ({error}). What hooks prepare is not "
-                "there in a drill"
+                f"the app's own answer raised {type(error).__name__} ({error}). If it needs what hooks "
+                "prepare, or the app itself, drill that with --url"
             ) from error
         self._check_store()
         return Answer(response.status_code, tuple(response.headers.items()), response.data)
