@@ -63,7 +63,9 @@ def shares(state: AppState) -> list[Share]:
     covering = _covering(state)
     busy = {share.bucket.limit for share in covering}
     idle = [_by_hand(state, limit) for limit in limits if limit.name and limit not in busy]
-    return sorted([*covering, *idle], key=lambda share: limits.index(share.bucket.limit))
+    # a view may carry a limit of another VenueLimit, which nobody declared here
+    order = {limit: position for position, limit in enumerate(limits)}
+    return sorted([*covering, *idle], key=lambda share: order.get(share.bucket.limit, len(limits)))
 
 
 def standings(state: AppState, subject: Subject, names: Collection[str] = ()) -> list[Standing]:

@@ -141,3 +141,10 @@ def test_each_app_of_a_limiter_has_a_manifest_of_its_own(limiter: VenueLimit, ap
         assert [each["covers"] for each in limiter.manifest()["limits"]][1:] == [[]]
     with app.app_context():
         assert limiter.manifest()["app"] == "venue"
+
+
+def test_a_limit_of_another_limiter_is_listed_last(app: Flask, flask: Flasks) -> None:
+    """It covers the view all the same, and is no reason to fail."""
+    other = VenueLimit().limit("5/minute", name="other", key=by_ip)
+    app.add_url_rule("/other", "other", other(lambda: "ok"))
+    assert flask("list").lines[-1] == "other 5/minute ip front GET other"
