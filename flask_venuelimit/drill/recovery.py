@@ -131,12 +131,16 @@ class _Crowd:
         when = f"after {soonest} s" if soonest == latest else f"after {soonest} to {latest} s"
         if soonest < _SPREADABLE:
             return f"{when}, too short a wait to spread"
-        if peak == CROWD:
-            raise Broken(
-                f"{CROWD} callers who were refused together come back in one second, {soonest} s later: "
-                f"raise VENUELIMIT_RETRY_JITTER, which is {self._callers.settings.retry_jitter:g}"
-            )
-        return f"{when}, at most {peak} a second"
+        jitter = self._callers.settings.retry_jitter
+        if peak < CROWD:
+            return f"{when}, at most {peak} a second"
+        if jitter == 0:
+            # somebody chose so, and doctor says what it means
+            return f"{when}, all in one second, as VENUELIMIT_RETRY_JITTER=0 has it"
+        raise Broken(
+            f"{CROWD} callers who were refused together come back in one second, {soonest} s later: raise "
+            f"VENUELIMIT_RETRY_JITTER, which is {jitter:g}"
+        )
 
 
 def _peak(seconds: Iterable[int]) -> int:

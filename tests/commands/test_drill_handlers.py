@@ -131,15 +131,24 @@ def test_settings_are_the_app_s_own(settings: dict[str, Any]) -> None:
 
 
 def test_a_stampede_is_a_failure() -> None:
-    """Without jitter a crowd that was refused together comes back together."""
-    app, bp = quiz(RETRY_JITTER=0)
+    """With too little jitter a crowd that was refused together comes back together."""
+    app, bp = quiz(RETRY_JITTER=0.01)
     app.register_blueprint(bp)
     answer = drilled(app)
     assert answer.code == 1
     assert said(answer, "recovery", "answers") == (
         "FAILED: 50 callers who were refused together come back in one second, 62 s later: raise "
-        "VENUELIMIT_RETRY_JITTER, which is 0"
+        "VENUELIMIT_RETRY_JITTER, which is 0.01"
     )
+
+
+def test_a_stampede_that_somebody_chose_is_said() -> None:
+    """Where the setting says that nobody is to be spread, the drill does not fail for it."""
+    app, bp = quiz(RETRY_JITTER=0)
+    app.register_blueprint(bp)
+    answer = drilled(app)
+    assert answer.code == 0
+    assert "all in one second, as VENUELIMIT_RETRY_JITTER=0 has it" in said(answer, "recovery", "answers")
 
 
 class _Odd(Flask):
