@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
@@ -13,15 +13,19 @@ from flask import current_app
 from ..errors import ConfigurationError
 from ..keys import Subject
 
+if TYPE_CHECKING:
+    from ..extension import VenueLimit
+
 #: The exit code where what was asked cannot be known here.
-OUT_OF_REACH = 2
+_OUT_OF_REACH = 2
 #: The kinds of subject that an option can name.
 _KINDS = ("user", "participant", "ip")
 
 
-def limiter() -> Any:
+def limiter() -> VenueLimit:
     """The limiter of the app at hand."""
-    return current_app.extensions["venuelimit"].owner
+    owner: VenueLimit = current_app.extensions["venuelimit"].owner
+    return owner
 
 
 @contextmanager
@@ -72,7 +76,7 @@ def _refuse_out_of_reach() -> None:
 
 def _give_up(why: str) -> None:
     click.echo(why, err=True)
-    raise SystemExit(OUT_OF_REACH)
+    raise SystemExit(_OUT_OF_REACH)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

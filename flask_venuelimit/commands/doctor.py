@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
 from flask.cli import with_appcontext
 
 from .common import limiter, plain_errors
+
+if TYPE_CHECKING:
+    from ..diagnosis import Finding
 
 
 @click.command()
@@ -28,7 +31,7 @@ def doctor(shape: str) -> None:
     raise SystemExit(1 if any(finding.matters for finding in findings) else 0)
 
 
-def _show(findings: Sequence[Any]) -> None:
+def _show(findings: Sequence[Finding]) -> None:
     for finding in findings:
         click.echo(f"{finding.code} {finding.severity}: {finding.what}")
         click.echo(f"  Why:    {finding.why}")
@@ -36,7 +39,7 @@ def _show(findings: Sequence[Any]) -> None:
     click.echo(f"{current_app.name}: {_sum(findings)}")
 
 
-def _sum(findings: Sequence[Any]) -> str:
+def _sum(findings: Sequence[Finding]) -> str:
     counted = {name: sum(each.severity == name for each in findings) for name in ("error", "warning", "note")}
     told = [f"{number} {name}{'s' if number > 1 else ''}" for name, number in counted.items() if number]
     if any(finding.matters for finding in findings):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 import click
 from flask.cli import with_appcontext
 
 from ..keys import Subject
+from ..overview import Standing
 from .common import about_somebody, limiter, table
 
 
@@ -18,13 +19,18 @@ from .common import about_somebody, limiter, table
 @about_somebody
 def status(subjects: list[Subject], names: tuple[str, ...]) -> None:
     """Show how much somebody has left of each limit. Writes nothing."""
-    known = [show(subject, limiter().status(subject, limits=names)) for subject in subjects]
+    show(subjects, names)
+
+
+def show(subjects: Iterable[Subject], names: Sequence[str]) -> NoReturn:
+    """Print how each of these stands, and exit: with 1 where storage could not tell."""
+    known = [_show(subject, limiter().status(subject, limits=names)) for subject in subjects]
     raise SystemExit(0 if all(known) else 1)
 
 
-def show(subject: Subject, standings: Sequence[Any]) -> bool:
+def _show(subject: Subject, standings: Sequence[Standing]) -> bool:
     """Print how a subject stands; False where storage could not tell."""
-    # as logs and metrics call them, so that one finds them there
+    # as logs and signals call them, so that one finds them there
     shown = next((f" ({each.decision.subject})" for each in standings if each.decision), "")
     click.echo(f"{subject.kind} {subject.parts[0]}{shown}")
     if standings:
@@ -34,11 +40,11 @@ def show(subject: Subject, standings: Sequence[Any]) -> bool:
     return not any(each.failed for each in standings)
 
 
-def _name(standing: Any) -> str:
+def _name(standing: Standing) -> str:
     return standing.limit if standing.method is None else f"{standing.limit} ({standing.method})"
 
 
-def _told(standing: Any) -> tuple[str, str]:
+def _told(standing: Standing) -> tuple[str, str]:
     decision = standing.decision
     if decision is None:
         return "unknown", standing.unknown
