@@ -65,11 +65,11 @@ class Hooks:
     def _tear_down_first(self) -> None:
         """Give back before the app's own teardown functions, one of which may raise: Flask then stops.
 
-        They run in reverse, and may be registered until the first request.
+        They run in reverse, a blueprint's before the app's, and may be registered until the first request.
         """
-        functions = self._state.app.teardown_request_funcs[None]
-        # one step, because another thread may be tearing down
-        functions[:] = [*(each for each in functions if each != self.settle), self.settle]
+        # a copy, because another thread may be tearing down
+        for functions in tuple(self._state.app.teardown_request_funcs.values()):
+            functions[:] = [*(each for each in functions if each != self.settle), self.settle]
         self._entered = True
 
     def dispatch(self, *context: Any) -> ResponseReturnValue:

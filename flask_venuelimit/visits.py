@@ -221,6 +221,8 @@ class Visit:
         slots = self._held() if self._slots is None else self._slots
         counted = [entry.counted for entry in self._due if entry.refund]
         back = [each for each in counted if each is not None] + slots
+        # Flask may tear a request down in several steps, of which the first does it
+        self._due = []
         if back:
             self._till.storage.refund(back)
 

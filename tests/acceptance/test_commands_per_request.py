@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import redis
-from flask import Flask
+from flask import Blueprint, Flask
 
-from flask_venuelimit import TokenBucket, VenueLimit, by_identity, by_ip
+from flask_venuelimit import Concurrency, TokenBucket, VenueLimit, by_identity, by_ip
 from tests.acceptance.callers import NAVIGATING, caller, commands, signed_in, statuses
 
 
@@ -72,6 +72,20 @@ def test_refunds_are_one_command_more(
     with commands(valkey_client) as seen:
         assert statuses(caller(app), "/", 1) == [status]
     assert seen == sent
+
+
+def test_a_slot_is_given_back_once_however_often_a_request_is_torn_down(
+    app: Flask, limiter: VenueLimit, valkey_client: redis.Redis
+) -> None:
+    """A blueprint's teardown functions are a step of their own, which asks for nothing more."""
+    limiter.limit(Concurrency(9), name="slots", key=by_ip).everywhere()
+    blueprint = Blueprint("blueprint", __name__)
+    blueprint.add_url_rule("/", "home", lambda: "ok")
+    blueprint.teardown_request(lambda error: None)
+    app.register_blueprint(blueprint)
+    with commands(valkey_client) as sent:
+        assert statuses(caller(app), "/", 1) == [200]
+    assert sent == ["EVALSHA"] * 2
 
 
 def test_a_refusal_is_one_command(app: Flask, limiter: VenueLimit, valkey_client: redis.Redis) -> None:

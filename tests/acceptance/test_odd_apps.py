@@ -298,16 +298,20 @@ def test_any_method_that_http_can_spell_can_be_limited(app: Flask, limiter: Venu
     ]
 
 
-def test_a_teardown_function_that_raises_keeps_no_charge(app: Flask, limiter: VenueLimit) -> None:
+@pytest.mark.parametrize("of", ["app", "blueprint", "nested"])
+def test_a_teardown_function_that_raises_keeps_no_charge(app: Flask, limiter: VenueLimit, of: str) -> None:
     """Whatever an app's own teardown does, a success has its charge back and a slot is free again."""
     slots = limiter.limit(Concurrency(1), name="slots", key=by_ip).everywhere()
     failures = limiter.failures("1/minute", name="failures").everywhere()
-    app.add_url_rule("/", "home", lambda: "ok")
+    outer, inner = Blueprint("outer", __name__), Blueprint("inner", __name__)
+    inner.add_url_rule("/", "home", lambda: "ok")
 
-    @app.teardown_request
+    @{"app": app, "blueprint": outer, "nested": inner}[of].teardown_request
     def broken(error: BaseException | None) -> None:
         raise RuntimeError("torn")
 
+    outer.register_blueprint(inner)
+    app.register_blueprint(outer)
     with pytest.raises(RuntimeError, match="torn"):
         caller(app).get("/")
     assert [limit.peek(subject=C).remaining for limit in (slots, failures)] == [1, 1]
