@@ -172,23 +172,23 @@ def _blueprints(app: Flask, endpoint: str | None) -> list[Any]:
     return found
 
 
-def _unwrapped(function: Any) -> Iterator[Any]:
-    """A function and what it wraps, from the outside in."""
-    seen: list[Any] = []
-    while function is not None and not any(function is each for each in seen):
-        seen.append(function)
-        yield function
+def layers(function: Any) -> list[Any]:
+    """A function and what it wraps, as ``functools.wraps`` tells, from the outside in."""
+    found: list[Any] = []
+    while function is not None and not any(function is each for each in found):
+        found.append(function)
         function = getattr(function, "__wrapped__", None)
+    return found
 
 
 def _chain(view: Any, method: str) -> Iterator[Any]:
     """All that a request to ``view`` passes through and that can be looked at, from the outside in."""
-    yield from _unwrapped(view)
+    yield from layers(view)
     if (view_class := getattr(view, "view_class", None)) is not None:
         yield view_class
-        yield from _unwrapped(getattr(view_class, "dispatch_request", None))
+        yield from layers(getattr(view_class, "dispatch_request", None))
         handler = getattr(view_class, method.lower(), None)
-        yield from _unwrapped(handler or (getattr(view_class, "get", None) if method == "HEAD" else None))
+        yield from layers(handler or (getattr(view_class, "get", None) if method == "HEAD" else None))
 
 
 def _stacks(view: Any, method: str) -> Iterator[Stack]:

@@ -7,6 +7,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from ..coverage import layers
 from ..limits import STACK, Stack
 
 Function = Callable[..., Any]
@@ -26,15 +27,6 @@ def listed(names: list[str], most: int = 8) -> str:
     """Names in a row, and how many more there are."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def layers(view: Any) -> list[Any]:
-    """A function and what it wraps, as ``functools.wraps`` tells, from the outside in."""
-    found: list[Any] = []
-    while view is not None and not any(view is each for each in found):
-        found.append(view)
-        view = getattr(view, "__wrapped__", None)
-    return found
 
 
 def stack_of(function: Any) -> Stack | None:

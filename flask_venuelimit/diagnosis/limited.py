@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..coverage import idle
+from ..coverage import idle, layers
 from ..keys import Stage
 from ..limits import Limit
 from .findings import NOTE, WARNING, Check
-from .functions import layers, listed, stack_of, within
+from .functions import listed, stack_of, within
 from .setup import Setup, policies
 
 #: What functions are called that have no name of their own: one is called as the other.

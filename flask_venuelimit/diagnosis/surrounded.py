@@ -7,11 +7,11 @@ from typing import Any
 
 from flask.sessions import SecureCookieSessionInterface
 
-from ..coverage import cover
+from ..coverage import cover, layers
 from ..hooks import Hooks
 from ..page import views as page_views
 from .findings import ERROR, NOTE, WARNING, Check
-from .functions import called, layers, listed, stack_of, within
+from .functions import called, listed, stack_of, within
 from .setup import Setup
 
 
