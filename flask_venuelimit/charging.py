@@ -14,7 +14,7 @@ from .asking import STAND_INS, Asker
 from .buckets import Bucket, Cells, cells
 from .callbacks import logger
 from .checks import switch
-from .decisions import Cell, Charge, Decision, Receipt, counted, denied, uncounted
+from .decisions import Cell, Charge, Decision, Receipt, counted, denied, pause_of, uncounted
 from .headers import Shown
 from .keys import Subject
 from .policies import as_policies
@@ -43,8 +43,7 @@ class Entry(Shown):
     @property
     def denied(self) -> bool:
         """Whether nobody could count, and the limit lets nobody pass then."""
-        receipt = self.decision.receipt
-        return receipt is not None and receipt.pause is not None
+        return pause_of(self.decision) is not None
 
     @property
     def slots(self) -> Receipt | None:
@@ -123,8 +122,9 @@ class Till:
         """
         self.tell_refused(decision)
         jitter = self._settings.retry_jitter
-        if decision.receipt is not None and decision.receipt.pause is not None:
-            return LimiterUnavailable(decision.receipt.pause, decision, jitter)
+        pause = pause_of(decision)
+        if pause is not None:
+            return LimiterUnavailable(pause, decision, jitter)
         return RateLimited(decision, jitter, message, violated)
 
     def tell_refused(self, decision: Decision) -> None:

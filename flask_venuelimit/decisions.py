@@ -189,6 +189,11 @@ class Decision(NamedTuple):
         return f"Decision({', '.join(each for each in shown if not each.startswith('receipt='))})"
 
 
+def pause_of(decision: Decision) -> float | None:
+    """Seconds to wait where a limit lets nobody pass because nobody can count; None for any other decision."""
+    return None if decision.receipt is None else decision.receipt.pause
+
+
 def counted(name: str, subject: str, receipt: Receipt, *, shadow: bool = False) -> Decision:
     """Make the decision that a receipt of storage amounts to."""
     records = receipt.records

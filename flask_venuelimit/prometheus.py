@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from flask import Flask, request_started
 
 from .callbacks import logger
-from .decisions import Charge, Decision, Receipt
+from .decisions import Charge, Decision, Receipt, pause_of
 from .errors import ConfigurationError
 from .signals import storage_failed, storage_recovered
 from .state import AppState, state_of
@@ -231,6 +231,5 @@ def _outcome(decision: Decision) -> str:
     if not decision.allowed:
         if decision.shadow:
             return "shadow_refused"
-        denied = decision.receipt is not None and decision.receipt.pause is not None
-        return "denied" if denied else "refused"
+        return "refused" if pause_of(decision) is None else "denied"
     return "uncounted" if decision.receipt is None else "admitted"

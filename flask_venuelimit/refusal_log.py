@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from .decisions import Decision
+from .decisions import Decision, pause_of
 from .headers import whole_seconds
 from .storage.forks import mend_in_children
 
@@ -141,7 +141,7 @@ def _verb(shadow: bool) -> str:
 
 
 def _state(decision: Decision) -> str:
-    if decision.receipt is not None and decision.receipt.pause is not None:
+    if pause_of(decision) is not None:
         return "nobody can count"
     per = "at once" if decision.window is None else f"per {_spell(decision.window)} s"
     return f"{decision.remaining} of {decision.quota} {per} left"
