@@ -124,6 +124,11 @@ class Receipt:
         part.local = self.local
         return part
 
+    @property
+    def redeemed(self) -> bool:
+        """Whether this charge has been given back, or is about to be."""
+        return self.charged and not self._redeemable
+
     def redeem(self) -> bool:
         """Claim the right to give this charge back: True once, for one caller, if it was charged."""
         try:
@@ -190,7 +195,7 @@ class Decision(NamedTuple):
 
 
 def pause_of(decision: Decision) -> float | None:
-    """Seconds to wait where a limit lets nobody pass because nobody can count; None for any other decision."""
+    """Seconds to wait where a limit lets nobody pass because nobody can count; else None."""
     return None if decision.receipt is None else decision.receipt.pause
 
 
