@@ -93,7 +93,7 @@ def limit_state(
     """Give the header fields that tell a client where it stands.
 
     Shadow limits and decisions nobody counted show nothing. Of several decisions of one limit the one
-    that refused is shown, else the last. A charge that will be given back shows as given back: what
+    that refused is shown, else the last. A charge that is or will be given back shows as given back: what
     remains plus the cost, at most the quota.
 
     :param kinds: any of ``draft``, ``trio``, ``x``, in the order wanted.
@@ -137,7 +137,8 @@ def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _L
         wait = decision.retry_after
         return _Line(decision, 0, None if wait is None else whole_seconds(wait), False)
     remaining = decision.remaining
-    if shown.refund and decision.receipt is not None and decision.receipt.charged:
+    receipt = decision.receipt
+    if receipt is not None and receipt.charged and (shown.refund or receipt.redeemed):
         remaining = min(decision.quota, remaining + shown.cost)
     return _Line(decision, remaining, whole_seconds(decision.reset_after), False)
 

@@ -51,6 +51,21 @@ def test_a_refund_gives_the_whole_cost_back(app: Flask, limiter: VenueLimit) -> 
     assert [room(client.get(f"/{status}"), "f") for status in (200, 200, 401, 429)] == [9, 9, 4, 0]
 
 
+def test_what_a_view_has_given_back_is_shown_so(app: Flask, limiter: VenueLimit) -> None:
+    """A charge by hand is shown as it stands when the response leaves."""
+    limit = limiter.limit("9/minute", name="hand", key=by_ip)
+
+    @app.get("/<int:costs>/<back>")
+    def home(costs: int, back: str) -> str:
+        charged = limit.hit(costs)
+        if back == "back":
+            limit.refund(charged)
+        return "ok"
+
+    client = caller(app)
+    assert [room(client.get(f"/{path}"), "hand") for path in ("4/back", "3/kept", "6/back")] == [9, 6, 6]
+
+
 def test_failures_take_what_a_limit_takes(app: Flask, limiter: VenueLimit) -> None:
     """Methods, costs and messages serve for failure limits as well."""
     limit = limiter.failures("1/minute", name="f", methods={"POST"}, message="Too many wrong guesses.")
