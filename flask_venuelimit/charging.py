@@ -24,6 +24,7 @@ from .settings import ENABLED, Settings
 from .signals import limit_refused
 from .slots import give_back
 from .storage import Counting
+from .storage.together import only_failures
 
 
 class Hit(NamedTuple):
@@ -184,13 +185,8 @@ class Till:
         if not told:
             return []
         if not peek and any(map(_closes, charges)):
-            return self._only_failures(told)
+            return only_failures(self.storage.decide, self.storage.peek, told)
         return self.storage.peek(told) if peek else self.storage.decide(told)
-
-    def _only_failures(self, charges: Sequence[Charge]) -> list[Receipt | None]:
-        """Charge failure limits, and look at others: the point is refused for want of a policy."""
-        store = self.storage
-        return [(store.decide if each.stays else store.peek)([each])[0] for each in charges]
 
 
 def told_cost(who: Asker, name: str, tell: Callable[[], Any]) -> int:

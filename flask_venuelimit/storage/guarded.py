@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,7 @@ from . import Storage
 from .breaker import Breaker
 from .memory import MemoryStorage
 from .remembered import Remembered, forget_everywhere
-from .together import Point
+from .together import Point, only_failures
 
 logger = logging.getLogger("flask_venuelimit")
 
@@ -104,7 +105,7 @@ class Guarded:
     def _decide(self, charges: Sequence[Charge]) -> Sequence[Receipt | None]:
         receipts = self._attempt(self.storage.decide, charges)
         if receipts is None:
-            return self._instead(charges, self._failures_only if _deny(charges) else self._local.decide)
+            return self._instead(charges, self._locally(refused=_deny(charges)))
         for receipt in receipts:
             if receipt.error is not None:
                 return self._beside_unreadable(receipts)
@@ -153,9 +154,10 @@ class Guarded:
         receipts = iter(local(counted) if counted else ())
         return [self._answer(charge, receipts) for charge in charges]
 
-    def _failures_only(self, charges: list[Charge]) -> list[Receipt]:
-        """Charge failure limits here, and look at others: all or none, and the refusal is a failure."""
-        return [(self._local.decide if each.stays else self._local.peek)([each])[0] for each in charges]
+    def _locally(self, *, refused: bool) -> Callable[[list[Charge]], list[Receipt]]:
+        """How this process decides; where the point is refused already, only what failure limits ask."""
+        local = self._local
+        return partial(only_failures, local.decide, local.peek) if refused else local.decide
 
     def _answer(self, charge: Charge, local: Iterator[Receipt]) -> Receipt | None:
         if charge.on_error == "local":
@@ -172,7 +174,7 @@ class Guarded:
         unreadable = self._unreadable(receipts)
         point = Point(self.refund)
         point.add(charges, receipts)
-        local = self._failures_only if point.refused or _deny(unreadable) else self._local.decide
+        local = self._locally(refused=point.refused or _deny(unreadable))
         point.add(unreadable, self._instead(unreadable, local))
         return point.answers(charges)
 

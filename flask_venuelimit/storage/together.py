@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ..decisions import Charge, Receipt
+
+_Answer = TypeVar("_Answer", bound=Receipt | None)
 
 
 class Point:
@@ -58,6 +61,18 @@ class Point:
         if taken:
             self._refund(list(taken.values()))
             self._answers.update((key, _returned(receipt)) for key, receipt in taken.items())
+
+
+def only_failures(
+    decide: Callable[[Sequence[Charge]], Sequence[_Answer]],
+    peek: Callable[[Sequence[Charge]], Sequence[_Answer]],
+    charges: Sequence[Charge],
+) -> list[_Answer]:
+    """Charge failure limits, and look at others: the point is refused already, and that is a failure.
+
+    :param decide: a store's own, as is ``peek``.
+    """
+    return [(decide if each.stays else peek)([each])[0] for each in charges]
 
 
 def refuses(receipt: Receipt | None) -> bool:
