@@ -21,6 +21,7 @@ from .charging import Till
 from .coverage import Coverage
 from .covering import Covering
 from .declarations import Declarations, check_plans
+from .errors import ConfigurationError
 from .lookout import Lookout
 from .page import views as page_views
 from .settings import Settings
@@ -180,3 +181,14 @@ def state_of(app: Any) -> AppState | None:
     """What an app keeps for its limiter, or None where it has none."""
     state = app.extensions.get(EXTENSION)
     return state if isinstance(state, AppState) else None
+
+
+def require_state(app: Any) -> AppState:
+    """What an app keeps for its limiter.
+
+    :raises ConfigurationError: it has none.
+    """
+    state = state_of(app)
+    if state is None:
+        raise ConfigurationError(f"the app {app.name!r} has no VenueLimit. Call init_app on it.")
+    return state

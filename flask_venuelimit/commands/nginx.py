@@ -10,7 +10,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from ..nginx import Where, nginx_config
-from .common import limiter, plain_errors
+from .common import plain_errors
 
 
 def _words(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -39,8 +39,6 @@ def nginx(server_name: str, listen: tuple[str, ...], upstream: str) -> None:
     """Print a whole nginx.conf that keeps the limits on addresses in front of this app."""
     if not re.match("https?://.", upstream):
         raise click.UsageError(f"--upstream is {upstream!r}. Use a URL such as http://127.0.0.1:8000.")
-    settings = current_app.extensions["venuelimit"].settings
     with plain_errors():
-        told = limiter().manifest()
-    where = Where(server_name, listen or ("80",), upstream)
-    click.echo(nginx_config(told, current_app.url_map, settings, where), nl=False)
+        config = nginx_config(current_app, Where(server_name, listen or ("80",), upstream))
+    click.echo(config, nl=False)

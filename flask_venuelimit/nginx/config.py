@@ -1,4 +1,4 @@
-"""The configuration itself."""
+"""The text of the configuration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from ipaddress import ip_network
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from werkzeug.routing import Map
+from flask import Flask
 
+from ..manifest import manifest
 from ..proxies import Proxies
 from ..settings import Settings
+from ..state import require_state
 from .kept import Kept, LeftOut, divide
 
 _WIDER = """\
@@ -39,18 +41,19 @@ class Where(NamedTuple):
     upstream: str = "http://127.0.0.1:8000"
 
 
-def nginx_config(manifest: dict[str, Any], url_map: Map, settings: Settings, where: Where) -> str:
+def nginx_config(app: Flask, where: Where) -> str:
     """Write a whole ``nginx.conf`` for an app.
 
-    :param manifest: what the app limits.
-    :param url_map: where its endpoints are.
+    :raises ConfigurationError: the app has no limiter, or ``VENUELIMIT_LIMITS`` does not match its limits.
     """
-    kept, left_out = divide(manifest["limits"], url_map)
+    state = require_state(app)
+    told, settings = manifest(state), state.settings
+    kept, left_out = divide(told["limits"], app.url_map)
     inside = [*_real_client(settings.proxies), *_forwarded(settings.proxies.header)]
     if kept:
         inside += [*_whose(settings), *(line for each in kept for line in _zones(each)), *_person(settings)]
     lines = [
-        *_comments(manifest, settings, left_out),
+        *_comments(told, settings, left_out),
         "worker_processes auto;",
         "events {}",
         "",
@@ -61,14 +64,14 @@ def nginx_config(manifest: dict[str, Any], url_map: Map, settings: Settings, whe
     return "\n".join(lines) + "\n"
 
 
-def _comments(manifest: dict[str, Any], settings: Settings, left_out: Sequence[LeftOut]) -> Iterator[str]:
-    yield f"# nginx in front of the app {manifest['app']!a}, made by `flask venuelimit nginx`."
+def _comments(told: dict[str, Any], settings: Settings, left_out: Sequence[LeftOut]) -> Iterator[str]:
+    yield f"# nginx in front of the app {told['app']!a}, made by `flask venuelimit nginx`."
     yield from _paragraph(_WIDER)
-    if not manifest["counting"]:
+    if not told["counting"]:
         yield from _paragraph(_OFF)
     if not settings.proxies.any:
         yield from _paragraph(_NOBODY_BELIEVED)
-    if manifest["exempt_if"]:
+    if told["exempt_if"]:
         yield from _paragraph(_EXEMPT_IF)
     if left_out:
         yield from _paragraph("Left to the app:")
