@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -26,10 +25,9 @@ from .settings import Settings, read_settings, unknown_settings
 from .state import EXTENSION, AppState, current_request
 from .storage import Storage, as_storage, open_storage
 from .storage.memory import MemoryStorage
-from .terms import Cost, Terms, as_plan
+from .terms import Cost, Terms, as_methods, as_plan
 from .visits import succeeded
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 Loads = TypeVar("Loads", bound=Callable[[], Any])
 PolicyLike = str | Policy | Sequence[str | Policy] | Callable[[], Any]
 KeyLike = Key | Callable[[], Any]
@@ -150,7 +148,7 @@ class VenueLimit:
             key=as_key(key),
             per_address=() if per_address is None else as_plan(per_address),
             cost=cost,
-            methods=None if methods is None else _methods(methods),
+            methods=None if methods is None else as_methods(methods),
             per_method=per_method,
             unless=unless,
             on_error=on_error,
@@ -279,12 +277,3 @@ class VenueLimit:
             page_views.page_url(current_request(), settings) if has_request_context() else settings.page_path
         )
         return page_views.robots_txt(where)
-
-
-def _methods(methods: Iterable[Any]) -> frozenset[str]:
-    given: object = methods
-    named = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
-    # a token (RFC 9110, section 9.1): M-SEARCH is a method too
-    if not named or not all(isinstance(method, str) and _TOKEN.fullmatch(method) for method in named):
-        raise ConfigurationError(f"methods is {methods!r}. Use a set of names such as {{'POST'}}.")
-    return frozenset(method.upper() for method in named)

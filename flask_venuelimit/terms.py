@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,6 +18,7 @@ from .policies import Policy, as_policies
 Cost = int | Callable[[], Any]
 #: The policies of a limit, or a function that tells them at each request.
 Plan = tuple[Policy, ...] | Callable[[], Any]
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,18 @@ def as_plan(value: object) -> Plan:
     if callable(value) and not isinstance(value, type):
         return accept("a policy", value)
     return as_policies(value)
+
+
+def as_methods(value: object) -> frozenset[str]:
+    """Take the names of request methods, in any case, or one of them.
+
+    :raises ConfigurationError: there is none, or one is no name of a method (RFC 9110, section 9.1).
+    """
+    named = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    # any token is one: M-SEARCH is a method too
+    if not named or not all(isinstance(method, str) and _TOKEN.fullmatch(method) for method in named):
+        raise ConfigurationError(f"methods is {value!r}. Use a set of names such as {{'POST'}}.")
+    return frozenset(method.upper() for method in named)
 
 
 def check_name(name: object) -> None:
