@@ -19,8 +19,9 @@ def manifest(state: AppState) -> dict[str, Any]:
 
     :returns: ``app``: its name; ``counting``: whether limits count now; ``storage``: where;
         ``shared``: whether other processes count there too; ``exempt_if``: whether the app's own predicates
-        exempt requests; ``limits``: one entry a limit, an unnamed one an
-        entry for each endpoint, in the order of declaration.
+        exempt requests; ``limits``: an entry for each limit, of an unnamed one for each endpoint, in the
+        order of declaration.
+    :raises ConfigurationError: ``VENUELIMIT_LIMITS`` does not match the limits.
     """
     state.check_plans()
     by_limit: dict[tuple[object, str], list[Share]] = {}

@@ -16,8 +16,8 @@ from .setup import Setup
 
 #: What a field of the settings is read from, where the name does not say so.
 _READ_FROM = {
-    "salt": ("VENUELIMIT_SALT or SECRET_KEY",),
-    "proxies": ("VENUELIMIT_TRUSTED_PROXIES or VENUELIMIT_FORWARDED_HEADER",),
+    "salt": "VENUELIMIT_SALT or SECRET_KEY",
+    "proxies": "VENUELIMIT_TRUSTED_PROXIES or VENUELIMIT_FORWARDED_HEADER",
 }
 _SHORTEST_SECRET = 8
 # of tutorials and templates, in small letters and without what is no letter
@@ -62,9 +62,8 @@ def overrides_without_limit(setup: Setup) -> Iterator[str]:
 
 def changed_since(setup: Setup) -> Iterator[str]:
     """Settings that were changed once ``init_app`` had read them."""
-    owner: Any = setup.state.owner
     try:
-        now = read_settings(setup.config, storage_given=owner.storage is not None)
+        now = read_settings(setup.config, storage_given=setup.storage_given)
     except ConfigurationError as error:
         # only the name: the text quotes the value, which may be a secret
         named = re.findall(rf"{PREFIX}\w+", str(error))
@@ -72,7 +71,7 @@ def changed_since(setup: Setup) -> Iterator[str]:
         return
     for name in _differing(setup.settings, now):
         if name != "salt" or setup.state.raw_storage.counts:
-            (spelt,) = _READ_FROM.get(name, (PREFIX + name.upper(),))
+            spelt = _READ_FROM.get(name, PREFIX + name.upper())
             yield f"{spelt} was changed after init_app, which goes by the value it had then."
 
 
@@ -90,11 +89,10 @@ def only_in_environment(setup: Setup) -> Iterator[str]:
 
 def without_effect(setup: Setup) -> Iterator[str]:
     """Settings that another one leaves without an effect."""
-    owner: Any = setup.state.owner
     proxies = setup.settings.proxies
-    if owner.storage is not None and setup.config.get("VENUELIMIT_STORAGE_URI"):
+    if setup.storage_given and setup.config.get("VENUELIMIT_STORAGE_URI"):
         yield "VENUELIMIT_STORAGE_URI is not used: VenueLimit was given a storage object, which outranks it."
-    named = owner.storage is None and isinstance(setup.state.raw_storage, RedisStorage)
+    named = not setup.storage_given and isinstance(setup.state.raw_storage, RedisStorage)
     if setup.config.get("VENUELIMIT_STORAGE_OPTIONS") and not named:
         yield "VENUELIMIT_STORAGE_OPTIONS are not used: they are for a Redis that is named by its URI."
     if setup.config.get("VENUELIMIT_FORWARDED_HEADER") and not proxies.any:

@@ -23,8 +23,6 @@ _T = TypeVar("_T")
 _TRIES = 3
 #: How many keys are tried at most, to find one for each server of a cluster.
 _KEYS = 10_000
-
-
 #: What servers put in front of what a command says that a script calls; Redis 6.2 names the line as well.
 _LEAD = re.compile(r"^(@\w+: \d+: )?-?(ERR )?")
 

@@ -44,6 +44,11 @@ class Setup:
         return self.state.settings
 
     @property
+    def storage_given(self) -> bool:
+        """Whether the limiter was given a storage object, which outranks the URI."""
+        return getattr(self.state.owner, "storage", None) is not None
+
+    @property
     def limits(self) -> list[Limit]:
         """Every limit that is declared."""
         return self.state.declared.limits

@@ -89,8 +89,8 @@ def counts_apart(setup: Setup) -> Iterator[str]:
 
 def waits_long(setup: Setup) -> Iterator[str]:
     """A client that the app has made waits long for a server that does not answer."""
-    storage, owner = setup.state.raw_storage, setup.state.owner
-    if not isinstance(storage, RedisStorage) or getattr(owner, "storage", None) is None:
+    storage = setup.state.raw_storage
+    if not isinstance(storage, RedisStorage) or not setup.storage_given:
         return
     # a cluster's client may not be had while the cluster does not answer
     if setup.checkup.failure is not None:
