@@ -16,7 +16,7 @@ _Q = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 def preferences(header: str) -> list[tuple[str, float]]:
     """Read what a field lists, in lower case and without parameters, with the q of each.
 
-    :return: best first, those of one q in the order written. What has a q that is no number from 0 to 1
+    :returns: best first, those of one q in the order written. What has a q that is no number from 0 to 1
         is left out.
     """
     found = []

@@ -100,7 +100,7 @@ def limit_state(
     :param refused: the decision that refused the request, or None where it was admitted. It shows 0
         remaining, and its time is Retry-After, so that nothing in one response contradicts another.
     :param retry_after: the seconds sent as Retry-After; None, where no wait helps, leaves the time out.
-    :return: names and values, each name once; empty where there is nothing to show.
+    :returns: names and values, each name once; empty where there is nothing to show.
     """
     if not kinds:
         return []

@@ -85,8 +85,7 @@ def _is_exempt(setup: Setup, endpoint: str) -> bool:
 def page_in_the_way(setup: Setup) -> Iterator[str]:
     """A route of the app's own where the limit page lies."""
     for rule in setup.app.url_map.iter_rules():
-        ours = rule.endpoint.startswith("venuelimit.")
-        if not ours and page_views.concerns(rule.rule, setup.settings):
+        if not page_views.is_ours(rule.endpoint) and page_views.concerns(rule.rule, setup.settings):
             yield f"The route {rule.rule} of {rule.endpoint} lies where the limiter answers itself."
 
 
@@ -103,7 +102,7 @@ def views_called_static(setup: Setup) -> Iterator[str]:
 
 def _is_flasks(endpoint: str, view: Any) -> bool:
     """Whether a view is Flask's own for static files, or the limit page's."""
-    return endpoint == "venuelimit.static" or (getattr(view, "__module__", "") or "").startswith("flask.")
+    return page_views.is_ours(endpoint) or (getattr(view, "__module__", "") or "").startswith("flask.")
 
 
 CHECKS = (

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from werkzeug.routing import Map, Rule
 
-#: What a manifest calls requests that match no route.
-UNMATCHED = "unmatched"
-#: What the endpoints of the limit page begin with.
-PAGE = "venuelimit."
+from ..coverage import UNMATCHED
+from ..page import views as page_views
+
 _CONVERTER = re.compile(r"<(?:([a-zA-Z_]\w*)(?:\(([^>]*)\))?:)?[a-zA-Z_]\w*>")
 _ITEM = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,"']+))\s*,?""")
 #: What werkzeug's converters take, save those that may hold a slash.
@@ -210,7 +209,7 @@ def _divided(covers: dict[str, set[str]], url_map: Map) -> tuple[list[Path], lis
 def _uncovered(rule: Rule, here: Collection[str]) -> set[str] | None:
     """The methods of a rule that are not covered; None for any."""
     # the limit page is exempt whatever the method
-    if not here and (rule.methods is None or rule.endpoint.startswith(PAGE)):
+    if not here and (rule.methods is None or page_views.is_ours(rule.endpoint)):
         return None
     return set(rule.methods or ()) - _with_head(here) - {"OPTIONS"}
 

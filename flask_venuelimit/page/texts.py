@@ -189,7 +189,7 @@ def choose(accepted: Iterable[tuple[str, float]]) -> str:
 
     :param accepted: the tags of ``Accept-Language`` with their q, best first (RFC 9110, 12.5.4). The
         first part of a tag decides (RFC 4647, 3.4): ``de-AT`` is German.
-    :return: one of the catalogue's tags; English where it has none that is asked for.
+    :returns: one of the catalogue's tags; English where it has none that is asked for.
     """
     for tag, q in accepted:
         language = tag.partition("-")[0].lower()
@@ -206,7 +206,7 @@ def texts(language: str) -> Mapping[str, str]:
 def in_words(seconds: int | None, language: str = DEFAULT) -> str:
     """Say a wait as a person would: "1 second", "90 seconds", "about 3 minutes"; never too short.
 
-    :return: empty where there is nothing to wait for.
+    :returns: empty where there is nothing to wait for.
     """
     if not seconds:
         return ""

@@ -63,7 +63,7 @@ def issue(
     :param way_back: dropped unless it is a local path.
     :param message: cut to 300 characters, because a URL has to hold it.
     :param shared: whether the limit counts a whole network, or a person.
-    :return: text that is safe in a URL.
+    :returns: text that is safe in a URL.
     """
     until = None if retry_after is None else round(time.time() + retry_after, 6)
     text = message if message is None or len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
@@ -74,7 +74,7 @@ def issue(
 def read(salt: bytes, text: str | None) -> Ticket | None:
     """Read a token, whatever text it is said to be.
 
-    :return: None where it is missing, forged, or ended over an hour ago; one that no wait helps ends
+    :returns: None where it is missing, forged, or ended over an hour ago; one that no wait helps ends
         when it is issued. Never raises.
     """
     if not text:

@@ -24,6 +24,7 @@ from .token import Ticket
 _TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _ASSETS = {name: (Path(__file__).parent / "static" / name).read_bytes() for name in _TYPES}
 _ASSET_MAX_AGE = 3_600
+_NAME = "venuelimit"
 _TOKEN = "t"
 _ROBOTS = "/robots.txt"
 _HEADERS = {
@@ -39,7 +40,7 @@ def blueprint(settings: Settings) -> Blueprint:
 
     The routes give the page a place in the URL map; requests are answered earlier, by :func:`respond`.
     """
-    views = Blueprint("venuelimit", __name__, template_folder="templates")
+    views = Blueprint(_NAME, __name__, template_folder="templates")
 
     def page() -> BaseResponse:
         return _page(request, settings)
@@ -49,6 +50,11 @@ def blueprint(settings: Settings) -> Blueprint:
     if settings.robots_txt:
         views.add_url_rule(_ROBOTS, "robots", lambda: _robots(request, settings))
     return views
+
+
+def is_ours(endpoint: str) -> bool:
+    """Whether an endpoint is one of :func:`blueprint`'s."""
+    return endpoint.startswith(f"{_NAME}.")
 
 
 def concerns(path: str, settings: Settings) -> bool:
