@@ -50,7 +50,7 @@ class Visit:
         self._till = till
         self._lookout = lookout
         self._method = method
-        #: Limits, each as what is itself.
+        #: Limits that are decided, each by its ``itself``.
         self._decided: set[object] = set()
         #: Of which the end of the request may give something back.
         self._due: list[Entry] = []
@@ -157,13 +157,14 @@ class Visit:
     def refused(self, refusal: Refusal, response: Response | None = None) -> None:
         """Note that a refusal answers this request, and with what where we rendered it."""
         self.refusal = refusal
-        shown = response is not None and not is_redirect(response)
-        self.shows_page = shown and response is not None and response.mimetype == "text/html"
+        self.shows_page = (
+            response is not None and response.mimetype == "text/html" and not is_redirect(response)
+        )
 
-    def leave(self, response: Response, headers: Sequence[str]) -> None:
+    def leave(self, response: Response, kinds: Sequence[str]) -> None:
         """Judge the final response, and give it its header fields, whatever other hooks did.
 
-        :param headers: which kinds of limit state it gets.
+        :param kinds: which kinds of limit state it gets.
         """
         if self.shows_page:
             protect(response)
@@ -177,7 +178,7 @@ class Visit:
             if self._due:
                 self._judge(response)
                 self._hold_slots(response)
-            self._show(response, headers)
+            self._show(response, kinds)
 
     def _show(self, response: Response, kinds: Sequence[str]) -> None:
         refusal = self.refusal
