@@ -23,7 +23,11 @@ def _words(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 @click.command()
 @click.option(
-    "--server-name", metavar="HOST", default="_", callback=_words, help="The name it answers to; any."
+    "--server-name",
+    metavar="HOST",
+    default="_",
+    callback=_words,
+    help="The name it answers to; any, unless given.",
 )
 @click.option("--listen", metavar="PORT", multiple=True, callback=_words, help="80, unless given.")
 @click.option(
