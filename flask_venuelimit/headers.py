@@ -134,13 +134,16 @@ def _line(shown: Shown, refused: Decision | None, retry_after: int | None) -> _L
     if decision is refused:
         return _Line(decision, 0, retry_after, True)
     if refused is not None and not decision.allowed:
-        wait = decision.retry_after
-        return _Line(decision, 0, None if wait is None else whole_seconds(wait), False)
+        return _Line(decision, 0, _reset_of(decision.retry_after), False)
     remaining = decision.remaining
     receipt = decision.receipt
     if receipt is not None and receipt.charged and (shown.refund or receipt.redeemed):
         remaining = min(decision.quota, remaining + shown.cost)
     return _Line(decision, remaining, whole_seconds(decision.reset_after), False)
+
+
+def _reset_of(wait: float | None) -> int | None:
+    return None if wait is None else whole_seconds(wait)
 
 
 def _draft(lines: Sequence[_Line]) -> list[tuple[str, str]]:
