@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from flask import Flask
 
@@ -23,16 +23,13 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def diagnose(
-    state: AppState, apps: Collection[Flask], environ: Mapping[str, str] = os.environ
-) -> list[Finding]:
+def diagnose(state: AppState, apps: Collection[Flask]) -> list[Finding]:
     """Look for what is wrong with an app's set-up, or worth knowing of it; nothing is written.
 
     :param apps: all apps that the limiter serves.
-    :param environ: the environment of this process, which is taken for the server's.
     :returns: what matters most first.
     """
-    setup = Setup(state, apps, environ)
+    setup = Setup(state, apps, os.environ)
     found = [finding for check in CHECKS for finding in check.findings(setup)]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 

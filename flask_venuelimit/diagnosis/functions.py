@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from ..coverage import layers
 from ..limits import STACK, Stack
 
-Function = Callable[..., Any]
 #: How much of what a function closes over is looked at.
 _MOST = 200
 
