@@ -11,7 +11,7 @@ from flask import Flask
 from werkzeug.routing import BaseConverter
 
 from flask_venuelimit import Limit, VenueLimit, by_ip
-from flask_venuelimit.nginx.routes import Told, told
+from flask_venuelimit.nginx.routes import Covered, covered_by
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "OPTIONS")
 PATHS = [
@@ -51,11 +51,11 @@ class Venue:
             self.app.add_url_rule(rule, f"{rule}{options}", target, **options)
         return self
 
-    def told(self) -> Told:
+    def told(self) -> Covered:
         """What nginx is told of the limit."""
         with self.app.app_context():
             (limit,) = self.limiter.manifest()["limits"]
-        return told(limit, self.app.url_map)
+        return covered_by(limit, self.app.url_map)
 
     def charges(self, method: str, path: str) -> bool:
         """Whether a request is charged."""
@@ -64,7 +64,7 @@ class Venue:
             return bool(self.limiter.decisions)
 
 
-def counts(it: Told, method: str, path: str) -> bool:
+def counts(it: Covered, method: str, path: str) -> bool:
     """Whether nginx counts a request."""
     found = (entry.counts for entry in it.entries if re.search(entry.pattern, f"{method} {path}"))
     return next(found, it.default)

@@ -142,8 +142,8 @@ def _zones(kept: Kept) -> Iterator[str]:
     counts = {True: "$venuelimit_address", False: '""'}
     yield f"# {kept.name}"
     yield f'map "$request_method $uri" $venuelimit_for_{kept.slug} {{'
-    yield from (f'    "~{entry.pattern}" {counts[entry.counts]};' for entry in kept.told.entries)
-    yield f"    default {counts[kept.told.default]};"
+    yield from (f'    "~{entry.pattern}" {counts[entry.counts]};' for entry in kept.covered.entries)
+    yield f"    default {counts[kept.covered.default]};"
     yield "}"
     for name, rate in zip(_names(kept), kept.rates, strict=True):
         policy = rate.policy + (", rounded up to what nginx can count" if rate.rounded else "")

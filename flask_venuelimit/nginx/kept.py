@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from werkzeug.routing import Map
 
 from .rates import Rate, rate_of
-from .routes import Told, told
+from .routes import Covered, covered_by
 
 
 class Kept(NamedTuple):
@@ -20,7 +20,7 @@ class Kept(NamedTuple):
 
     name: str
     slug: str
-    told: Told
+    covered: Covered
     rates: list[Rate]
 
 
@@ -47,7 +47,7 @@ def divide(limits: Sequence[dict[str, Any]], url_map: Map) -> tuple[list[Kept], 
             left_out.append(LeftOut(_called(limit, limit["policies"]), why))
             continue
         rates, slow = _rates(limit)
-        covered = told(limit, url_map)
+        covered = covered_by(limit, url_map)
         left_out += slow
         if rates:
             left_out += _elsewhere(limit, covered)
@@ -79,7 +79,7 @@ def _rates(limit: dict[str, Any]) -> tuple[list[Rate], list[LeftOut]]:
     return rates, [LeftOut(_called(limit, [policy]), why) for policy, why in found if isinstance(why, str)]
 
 
-def _elsewhere(limit: dict[str, Any], covered: Told) -> Iterator[LeftOut]:
+def _elsewhere(limit: dict[str, Any], covered: Covered) -> Iterator[LeftOut]:
     for rule in covered.omitted:
         yield LeftOut(f"{limit['name']} at {rule!a}", "the route is of one host, and only paths are compared")
 

@@ -36,8 +36,8 @@ class Entry(NamedTuple):
     counts: bool
 
 
-class Told(NamedTuple):
-    """What a limit covers.
+class Covered(NamedTuple):
+    """What a limit covers, as nginx can tell it.
 
     :param entries: the first that matches decides.
     :param default: whether what none of them matches counts.
@@ -155,7 +155,7 @@ class Path:
         return sign + _TAKES[converter]
 
 
-def told(limit: dict[str, Any], url_map: Map) -> Told:
+def covered_by(limit: dict[str, Any], url_map: Map) -> Covered:
     """Tell what a limit covers.
 
     :param limit: as a manifest tells it.
@@ -165,9 +165,10 @@ def told(limit: dict[str, Any], url_map: Map) -> Told:
         covers.setdefault(place["endpoint"], set()).update(place["methods"])
     covered, others = _divided(covers, url_map)
     if UNMATCHED in covers:
-        return Told([*_never(limit["methods"]), *(Entry(each.pattern, False) for each in others)], True, [])
+        elsewhere = (Entry(each.pattern, False) for each in others)
+        return Covered([*_never(limit["methods"]), *elsewhere], True, [])
     omitted = [each.rule for each in covered if each.of_a_host]
-    return Told(_counting([each for each in covered if not each.of_a_host], others), False, omitted)
+    return Covered(_counting([each for each in covered if not each.of_a_host], others), False, omitted)
 
 
 def plain(text: str) -> str:
