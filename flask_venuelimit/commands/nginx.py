@@ -17,7 +17,10 @@ def _words(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Take what a directive takes as one word, and fail for anything else."""
     for word in (value,) if isinstance(value, str) else value:
         if not re.fullmatch(r"[^\s;{}\"'\\$#]+", word):
-            raise click.BadParameter(f"{word!r} is no single word of an nginx configuration.")
+            raise click.BadParameter(
+                f"{word!r} is no single word of an nginx configuration. Leave out blanks, quotes, and "
+                "any of ; { } $ # and the backslash."
+            )
     return value
 
 
