@@ -152,7 +152,7 @@ class Identities(Protocol):
 class Key:
     """A way to tell whose bucket a request is charged to.
 
-    :param kind: the kind of subject it names; shown in logs, metrics and headers.
+    :param kind: the kind of subject it names; shown in logs and signals.
     :param resolve: called without arguments in the request; returns a str, an int, a UUID, a tuple of
         these, a :class:`Subject` or None. May be ``async def``.
     :param stage: when it can be known.
