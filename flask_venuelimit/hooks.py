@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 
 from .page import views as page_views
 from .refusals import Refusal, register_handler, render
-from .state import AppState, current_request, known_visit
+from .state import AppState, current_context, current_request, known_visit
 
 
 class Hooks:
@@ -117,7 +117,8 @@ class Hooks:
     def settle(self, error: BaseException | None) -> None:
         """Give back what the end of the request says shall be given back."""
         visit = known_visit()
-        if visit is not None:
+        # a copy of the context is torn down with its thread, while the request may go on
+        if visit is not None and visit.context == current_context():
             visit.settle(error)
         # a context that is only pushed, to build URLs for instance, is no first request
         if self._entered and not self._looked:

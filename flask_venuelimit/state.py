@@ -12,6 +12,7 @@ from typing import Any
 
 from flask import Flask, Request
 from flask import request as flask_request
+from flask.globals import request_ctx
 from werkzeug.wrappers import Response as BaseResponse
 
 from . import signals
@@ -93,6 +94,7 @@ class AppState:
         visit: Visit | None = getattr(request, _VISIT, None)
         if visit is None:
             visit = self._visit(request, self._coverage.of(request))
+            visit.context = current_context()
             setattr(request, _VISIT, visit)
             if not self.settings.proxies.any:
                 self.lookout.overlooked_proxy(request)
@@ -170,6 +172,12 @@ class AppState:
 def current_request() -> Request:
     """The request at hand itself: each look through Flask's proxy costs as much as a hash."""
     return flask_request._get_current_object()  # type: ignore[attr-defined, no-any-return]
+
+
+def current_context() -> int:
+    """What tells the request's own context from copies of it, which Flask makes for other threads."""
+    # an identity is enough while the context lives, and a reference would be a cycle
+    return id(request_ctx._get_current_object())  # type: ignore[attr-defined]
 
 
 def known_visit() -> Visit | None:

@@ -39,6 +39,8 @@ class Visit:
     ) -> None:
         self.who = who
         self.coverage = coverage
+        #: In which context the request began, and ends; None for a visit that nothing ends.
+        self.context: int | None = None
         self.entries: list[Entry] = []
         self.refusal: Refusal | None = None
         #: What a guard raised; the app may have caught it.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import pytest
-from flask import Blueprint, Flask, request
+from flask import Blueprint, Flask, copy_current_request_context, request
 from flask.sessions import SessionInterface, SessionMixin
 
 from flask_venuelimit import Concurrency, FixedWindow, Limit, MemoryStorage, VenueLimit, by_ip
@@ -63,6 +64,22 @@ def test_another_app_s_context_inside_a_request_knows_no_request() -> None:
     answer = caller(asked).get("/")
     assert answer.text == "([], None, 'no-request-scope:')"
     assert answer.headers["RateLimit"] == '"failures";r=5;t=60'
+
+
+def test_a_thread_that_a_view_hands_its_context_ends_no_request(app: Flask, limiter: VenueLimit) -> None:
+    """Flask tears the copy down when the thread is done, while the request goes on."""
+    slots = limiter.limit(Concurrency(1), name="slots", key=by_ip).everywhere()
+    failures = limiter.failures("3/minute", name="failures").everywhere()
+
+    @app.get("/")
+    def home() -> str:
+        thread = Thread(target=copy_current_request_context(lambda: None))
+        thread.start()
+        thread.join()
+        return f"{slots.peek().remaining} slots, {failures.peek().remaining} failures"
+
+    assert caller(app).get("/").text == "0 slots, 2 failures"
+    assert [limit.peek(subject=C).remaining for limit in (slots, failures)] == [1, 3]
 
 
 def test_a_context_that_is_only_pushed_is_no_first_request(app: Flask, warnings: list[str]) -> None:
