@@ -163,7 +163,7 @@ class Till:
             hit.cost,
             not terms.shadow,
             terms.refund_if is not None,
-            terms.on_error or ("deny" if terms.budget else self._settings.on_error),
+            terms.on_failure(self._settings.on_error),
             terms.per_process,
         )
 

@@ -56,7 +56,7 @@ def _limit(state: AppState, shares: Sequence[Share]) -> dict[str, Any]:
         "refunds": terms.refund_if is not None,
         "budget": terms.budget,
         "shadow": terms.shadow,
-        "on_error": terms.on_error or ("deny" if terms.budget else state.settings.on_error),
+        "on_error": terms.on_failure(state.settings.on_error),
         "covers": _covers([place for share in shares for place in share.places]),
     }
 

@@ -70,6 +70,13 @@ class Terms:
             return "told at each request"
         return "; ".join(policy.spelling for policy in self.plan)
 
+    def on_failure(self, app_says: str) -> str:
+        """What becomes of requests while storage fails.
+
+        :param app_says: what ``VENUELIMIT_ON_ERROR`` has for limits that do not say; budgets are closed then.
+        """
+        return self.on_error or ("deny" if self.budget else app_says)
+
     def matches(self, other: Terms) -> bool:
         """Whether ``other`` declares the same limit."""
         return all(alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))

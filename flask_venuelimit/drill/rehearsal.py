@@ -8,7 +8,7 @@ from flask import Flask
 
 from ..callbacks import logger
 from ..errors import ConfigurationError
-from ..state import AppState, state_of
+from ..state import AppState, require_state
 from .callers import Callers
 from .findings import FAILED, MEMORY, NOT_DRIVEN, OK, RECOVERY, REFUSAL, Broken, Finding, Undriven
 from .flood import flood
@@ -31,9 +31,7 @@ def rehearse(app: Flask) -> Iterator[Finding]:
 
     :raises ConfigurationError: the app has no limiter, nothing counts in it, or its settings cannot be kept.
     """
-    state = state_of(app)
-    if state is None:
-        raise ConfigurationError(f"the app {app.name!r} has no VenueLimit. Call init_app on it.")
+    state = require_state(app)
     if not state.counting:
         raise ConfigurationError(
             "Limiting is off in this app, so nobody is ever refused: set VENUELIMIT_STORAGE_URI, and "
