@@ -9,7 +9,7 @@ import pytest
 import redis
 from flask import Flask, request
 
-from flask_venuelimit import FixedWindow, MemoryStorage, VenueLimit, by_user
+from flask_venuelimit import FixedWindow, Key, MemoryStorage, VenueLimit, by_bearer, by_ip, by_user
 from flask_venuelimit.testing import ManualClock
 from tests.acceptance.callers import A, C, caller, signed_in, statuses
 from tests.commands.terminal import Typed, typed
@@ -118,6 +118,15 @@ def test_an_unnamed_limit_is_shown_by_its_endpoint(app: Flask, limiter: VenueLim
         "one 5 of 5 left",
         "two 4 of 5 left all of it in 60 s",
     ]
+
+
+def test_a_key_of_keys_has_the_buckets_of_those_it_may_name(limiter: VenueLimit, flask: Flasks) -> None:
+    """``a | b`` names an a or a b; ``a & b`` names pairs, of which nobody alone is one."""
+    limiter.limit("5/minute", name="first", key=by_bearer | by_user)
+    limiter.limit("5/minute", name="pair", key=(by_user | by_bearer) & by_ip)
+    limiter.limit("5/minute", name="either", key=by_user | (by_bearer & by_ip))
+    limiter.limit("5/minute", name="called so", key=Key("tenant|user", lambda: "42"))
+    assert flask("status", "--user", "42").lines[1:] == ["first 5 of 5 left", "either 5 of 5 left"]
 
 
 def test_what_cannot_be_known_from_here_is_said(app: Flask, limiter: VenueLimit, flask: Flasks) -> None:
