@@ -167,7 +167,7 @@ class Key:
         self.stage = Stage(stage)
 
     def __or__(self, other: Key) -> Key:
-        return FirstKnown(self, other)
+        return _FirstKnown(self, other)
 
     def __and__(self, other: Key) -> Key:
         return _Both(self, other)
@@ -222,7 +222,7 @@ class _Combined(Key):
         return max(self.one.stage_for(identities), self.other.stage_for(identities))
 
 
-class FirstKnown(_Combined):
+class _FirstKnown(_Combined):
     """``a | b``: the first that is known."""
 
     sign = "|"

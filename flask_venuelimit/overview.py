@@ -9,7 +9,7 @@ from .buckets import Bucket
 from .charging import Entry, Hit
 from .coverage import UNMATCHED, cover
 from .decisions import Decision
-from .keys import FirstKnown, Key, Subject
+from .keys import Key, Subject, _FirstKnown
 from .limits import Limit
 from .page import views as page_views
 from .terms import Cost
@@ -124,7 +124,7 @@ def _names(share: Share, subject: Subject) -> bool:
 
 def _kinds(key: Key) -> set[str]:
     """The kinds of subject that a key names: those of ``a | b`` are a's and b's."""
-    return _kinds(key.one) | _kinds(key.other) if isinstance(key, FirstKnown) else {key.kind}
+    return _kinds(key.one) | _kinds(key.other) if isinstance(key, _FirstKnown) else {key.kind}
 
 
 def _out_of_reach(share: Share) -> str:
