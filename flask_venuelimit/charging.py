@@ -21,7 +21,7 @@ from .policies import as_policies
 from .refusal_log import RefusalLog
 from .refusals import LimiterUnavailable, RateLimited
 from .settings import ENABLED, Settings
-from .signals import limit_refused
+from .signals import limit_refused, tell
 from .slots import give_back
 from .storage import Counting
 from .storage.together import only_failures
@@ -131,7 +131,7 @@ class Till:
     def tell_refused(self, decision: Decision) -> None:
         """Tell the log and the signal's receivers that a limit refused, or would have."""
         self._log.refused(decision)
-        limit_refused.send(self._app, decision=decision)
+        tell(limit_refused, self._app, decision=decision)
 
     def unlimited(self, hit: Hit) -> Decision:
         """The decision of a limit that does not limit now."""

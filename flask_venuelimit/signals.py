@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from blinker import Namespace
+import logging
+from typing import Any
+
+from blinker import NamedSignal, Namespace
+from flask import Flask
+
+logger = logging.getLogger("flask_venuelimit")
 
 _signals = Namespace()
 
@@ -17,3 +23,11 @@ storage_recovered = _signals.signal("storage-recovered")
 
 #: A bounded store is full, and drops keys or counts no newcomers: ``storage=`` the store.
 capacity_reached = _signals.signal("capacity-reached")
+
+
+def tell(signal: NamedSignal, app: Flask, **said: Any) -> None:
+    """Send a signal in an app's name; a receiver that raises must not fail the request that it hears of."""
+    try:
+        signal.send(app, **said)
+    except Exception:
+        logger.exception("a receiver of %s raised", signal.name.replace("-", "_"))

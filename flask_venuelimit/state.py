@@ -166,7 +166,7 @@ class AppState:
 
     def capacity_reached(self) -> None:
         """Tell that a bounded store is full."""
-        signals.capacity_reached.send(self.app, storage=self.raw_storage)
+        signals.tell(signals.capacity_reached, self.app, storage=self.raw_storage)
 
 
 def current_request() -> Request:

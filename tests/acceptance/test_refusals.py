@@ -112,6 +112,22 @@ def test_a_refusal_is_signalled_once(app: Flask, refused: Refused) -> None:
     assert (sender, decision.limit, decision.allowed) == (app, "submit-answer", False)
 
 
+@pytest.mark.parametrize(("shadow", "statuses_seen"), [(False, [200, 429, 429]), (True, [200, 200, 200])])
+def test_a_receiver_that_raises_changes_no_answer(
+    app: Flask, limiter: VenueLimit, warnings: list[str], shadow: bool, statuses_seen: list[int]
+) -> None:
+    """An alarm that cannot be sent is logged: the refused read 429, and who is only watched passes."""
+    limit = limiter.limit("1/minute", name="it", key=by_ip, shadow=shadow)
+    app.add_url_rule("/", "home", limit(lambda: "ok"))
+
+    def alarm(sender: object, decision: Decision) -> None:
+        raise RuntimeError("no network")
+
+    with limit_refused.connected_to(alarm, sender=app):
+        assert statuses(caller(app), "/", 3) == statuses_seen
+    assert warnings == ["a receiver of limit_refused raised"] * 2
+
+
 def test_rate_limited_says_all_that_a_handler_needs(app: Flask, refused: Refused) -> None:
     """It is a werkzeug TooManyRequests with the decision and the seconds of Retry-After."""
     caught: list[RateLimited] = []

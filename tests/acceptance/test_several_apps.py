@@ -161,6 +161,21 @@ def test_a_full_store_is_signalled_by_its_app() -> None:
     assert [(sender, type(store)) for sender, store in seen] == [(app, MemoryStorage)]
 
 
+def test_whoever_hears_that_a_store_is_full_fails_no_request() -> None:
+    """A receiver that raises is logged; the newcomer is answered, and what it charged is given back."""
+    limiter = VenueLimit()
+    failures = limiter.failures("9/minute", name="failures").everywhere()
+    app = venue(limiter, VENUELIMIT_STORAGE_URI="memory://?max_keys=1")
+
+    def alarm(sender: object, storage: object) -> None:
+        raise RuntimeError("no network")
+
+    with capacity_reached.connected_to(alarm):
+        assert [statuses(caller(app, address), "/", 1) for address in (A, C)] == [[200], [200]]
+    with app.app_context():
+        assert failures.peek(subject=C).remaining == 9
+
+
 def test_a_flood_of_newcomers_does_not_free_the_refused() -> None:
     """Who is refused stays refused though more addresses come than the store can hold."""
     limiter = VenueLimit()
