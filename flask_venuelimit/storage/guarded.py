@@ -66,8 +66,9 @@ class Guarded:
             return self._decide(charges)
         known = self._remembered.refusing(charges)
         if not known:
+            since = self._remembered.forgot
             receipts = self._decide(charges)
-            self._remembered.note(receipts)
+            self._remembered.note(receipts, since)
             return receipts
         # the point is refused before the store is asked, which is spared for all but failure limits
         point = Point(self.refund)

@@ -35,6 +35,8 @@ class Remembered:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        #: How often something has been forgotten: what was asked before may say what is no longer so.
+        self.forgot = 0
         # entered again where the collector gives something back in the middle of it
         self._lock = threading.RLock()
         mend_in_children(self)
@@ -52,18 +54,22 @@ class Remembered:
         found = (self._find(charge, now) for charge in charges if _lasting(charge))
         return [receipt for receipt in found if receipt is not None]
 
-    def note(self, receipts: Iterable[Receipt | None]) -> None:
-        """Remember those of these that the store refuses."""
+    def note(self, receipts: Iterable[Receipt | None], since: int | None = None) -> None:
+        """Remember those of these that the store refuses.
+
+        :param since: what ``forgot`` read before the store was asked; if something was forgotten since, they
+            are not remembered.
+        """
         for receipt in receipts:
             if receipt is not None and not receipt.allowed and _from_store(receipt):
-                self._remember(receipt)
+                self._remember(receipt, since)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Forget what is remembered of these counters: something was given back, or reset."""
-        if self._refusals:
-            with self._lock:
-                for key in keys:
-                    self._refusals.pop(key, None)
+        with self._lock:
+            self.forgot += 1
+            for key in keys:
+                self._refusals.pop(key, None)
 
     def after_fork(self) -> None:
         """Free the lock, which a thread that the child does not have may hold."""
@@ -72,12 +78,14 @@ class Remembered:
     def _now(self) -> int:
         return round(self._clock() * SECOND)
 
-    def _remember(self, receipt: Receipt) -> None:
+    def _remember(self, receipt: Receipt, since: int | None) -> None:
         index = receipt.tightest()
         wait, now = receipt.records[index].wait, self._now()
         until = now + (LONGEST if wait is None else min(wait, LONGEST))
         key = receipt.charge.cells[index].key
         with self._lock:
+            if since is not None and since != self.forgot:
+                return
             # put in anew, so that the oldest stand first
             self._refusals.pop(key, None)
             self._refusals[key] = _Refusal(receipt, now, until)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -209,6 +210,29 @@ def test_room_that_is_made_in_this_process_is_there_at_once(guarded: Guarded, ho
     assert charged is not None
     guarded.decide([asked])
     guarded.reset(["k"]) if how == "reset" else guarded.refund([charged])
+    (receipt,) = guarded.decide([asked])
+    assert receipt is not None
+    assert receipt.allowed
+
+
+@pytest.mark.parametrize("how", ["reset", "refund"])
+def test_room_that_is_made_while_the_refusal_is_on_its_way_is_there_at_once(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Another thread may make room between the store's answer and its being remembered."""
+    asked = charge(FixedWindow(1, 60))
+    (charged,) = guarded.decide([asked])
+    assert charged is not None
+    decide = guarded.storage.decide
+
+    def decide_and_make_room(charges: Sequence[Charge]) -> list[Receipt]:
+        receipts = decide(charges)
+        guarded.reset(["k"]) if how == "reset" else guarded.refund([charged])
+        return receipts
+
+    with monkeypatch.context() as patched:
+        patched.setattr(guarded.storage, "decide", decide_and_make_room)
+        guarded.decide([asked])
     (receipt,) = guarded.decide([asked])
     assert receipt is not None
     assert receipt.allowed
