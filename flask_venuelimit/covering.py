@@ -41,13 +41,13 @@ class Covering:
         if method not in _METHODS:
             method = self._known(method, rule)
         if self._version != self._declared.version:
-            self._version = self._declared.version
-            self._kept.clear()
-        endpoint = request.endpoint
-        kept = self._kept.get((endpoint, method))
+            # a new one: what another thread is working out may be of yesterday, and goes into the old one
+            self._kept, self._version = {}, self._declared.version
+        endpoint, coverages = request.endpoint, self._kept
+        kept = coverages.get((endpoint, method))
         if not (kept and kept.view is self._app.view_functions.get(endpoint or "")):
             kept = cover(self._app, self._declared, self._owner, endpoint, method, self._plans)
-            self._kept[endpoint, method] = kept
+            coverages[endpoint, method] = kept
         return kept
 
     def nothing(self, request: Request) -> Coverage:

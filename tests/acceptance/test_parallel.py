@@ -112,3 +112,38 @@ def test_first_requests_at_once_are_warned_about_once(
     limiter.limit("5/minute", name="forgotten")
     at_once(8, lambda: statuses(caller(app), "/", 2))
     assert len(warnings) == 1
+
+
+class Slow:
+    """A view that, while it is worked out what covers it, waits until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.looks, self.looked, self.go_on = 0, threading.Event(), threading.Event()
+
+    def __call__(self) -> str:
+        """Answer."""
+        return "ok"
+
+    @property
+    def __wrapped__(self) -> None:
+        """Nothing, but the second look, after the limits of the whole app are known, takes its time."""
+        self.looks += 1
+        if self.looks == 2:
+            self.looked.set()
+            assert self.go_on.wait(20)
+
+
+def test_a_limit_that_is_declared_while_it_is_worked_out_what_covers_a_view_holds(
+    app: Flask, limiter: VenueLimit
+) -> None:
+    """What was worked out without it, for a request of before, is not kept."""
+    view = Slow()
+    app.add_url_rule("/", "home", view)
+    with ThreadPoolExecutor(1) as pool:
+        earlier = pool.submit(statuses, caller(app), "/", 1)
+        assert view.looked.wait(20)
+        limiter.limit(FixedWindow(1, 60), name="late", key=by_ip).everywhere()
+        assert statuses(caller(app), "/elsewhere", 2) == [404, 429]
+        view.go_on.set()
+        assert earlier.result(20) == [200]
+    assert statuses(caller(app), "/", 1) == [429]
