@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from redis.exceptions import InvalidResponse, NoScriptError
 
 from ..decisions import Charge, Receipt, Record
-from ..quantities import SECOND
+from ..quantities import MOST, SECOND
 from .clients import Line
 from .rules import new_birth
 from .script import load_script
@@ -94,7 +94,9 @@ class Scripted:
 
 def _arguments(charge: Charge, tokens: Iterable[tuple[str, ...]] = repeat(())) -> list[str | int]:
     """Spell a charge as the script reads it, each cell followed by what is in ``tokens`` for it."""
-    spelt: list[str | int] = [len(charge.cells), charge.cost, int(charge.binding), int(charge.stays)]
+    # more than any policy holds is as good as one too many; of thousands of digits a client may come to grief
+    cost = min(charge.cost, MOST + 1)
+    spelt: list[str | int] = [len(charge.cells), cost, int(charge.binding), int(charge.stays)]
     # repeat(()) has no end, so the two cannot be of one length
     for (_, policy), token in zip(charge.cells, tokens, strict=False):
         spelt += policy.kind, policy.span, *policy.numbers, *token

@@ -139,6 +139,16 @@ def test_a_refused_hit_changes_nothing(store: Store, clock: ManualClock, policy:
     assert hit(store, policy).allowed
 
 
+@pytest.mark.parametrize("cost", [10**15, 10**400, 10**5_000], ids=["one too many", "no double", "no text"])
+@every_policy
+def test_no_cost_is_too_large_to_be_refused(store: Store, policy: Policy, cost: int) -> None:
+    """A caller may have had a say in it: no wait helps, what is left stays, and the next cost is decided."""
+    ask(store, policy)
+    refused = hit(store, policy, cost)
+    assert (refused.allowed, refused.wait, refused.remaining) == (False, None, remaining(store, policy))
+    assert hit(store, policy).allowed
+
+
 @every_policy
 def test_a_reset_forgets(store: Store, policy: Policy) -> None:
     """After a reset the key is unused, and its neighbour is not."""
