@@ -117,8 +117,7 @@ class Hooks:
     def settle(self, error: BaseException | None) -> None:
         """Give back what the end of the request says shall be given back."""
         visit = known_visit()
-        # a copy of the context is torn down with its thread, while the request may go on
-        if visit is not None and visit.context == current_context():
+        if visit is not None and visit.ends_with(current_context()):
             visit.settle(error)
         # a context that is only pushed, to build URLs for instance, is no first request
         if self._entered and not self._looked:

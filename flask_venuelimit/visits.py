@@ -39,7 +39,7 @@ class Visit:
     ) -> None:
         self.who = who
         self.coverage = coverage
-        #: In which context the request began, and ends; None for a visit that nothing ends.
+        #: In which context the request began, and ends; None once it has.
         self.context: int | None = None
         self.entries: list[Entry] = []
         self.refusal: Refusal | None = None
@@ -210,6 +210,15 @@ class Visit:
         """What the request holds only while it runs."""
         return [slot for entry in self._due if (slot := entry.slots) is not None]
 
+    def ends_with(self, context: int) -> bool:
+        """Whether the request is over with a context: with its own, or with a copy that outlives it.
+
+        A copy is torn down with the thread that has it, while the request may go on.
+        """
+        if self.context == context:
+            self.context = None
+        return self.context is None
+
     def settle(self, error: BaseException | None) -> None:
         """Give back, in one call, what the end of the request says shall be given back.
 
@@ -224,8 +233,8 @@ class Visit:
         slots = self._held() if self._slots is None else self._slots
         counted = [entry.counted for entry in self._due if entry.refund]
         back = [each for each in counted if each is not None] + slots
-        # Flask may tear a request down in several steps, of which the first does it
-        self._due = []
+        # Flask may tear a request down in several steps, and a thread may go on after it
+        self._due, self._slots, self._judged = [], None, False
         if back:
             self._till.storage.refund(back)
 

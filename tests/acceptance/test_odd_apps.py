@@ -82,6 +82,24 @@ def test_a_thread_that_a_view_hands_its_context_ends_no_request(app: Flask, limi
     assert [limit.peek(subject=C).remaining for limit in (slots, failures)] == [1, 3]
 
 
+def test_a_thread_that_outlives_its_request_gives_back_what_it_took(app: Flask, limiter: VenueLimit) -> None:
+    """A limited function may run with a copy of the context after the response has left."""
+    slots = limiter.limit(Concurrency(2), name="slots", key=by_ip)
+    failures = limiter.failures("3/minute", name="failures").everywhere()
+    seen, threads = list[int](), list[Thread]()
+    work = slots(lambda: seen.append(slots.peek().remaining))
+
+    @app.get("/")
+    def home() -> str:
+        threads.append(Thread(target=copy_current_request_context(work)))
+        return "ok"
+
+    assert caller(app).get("/").text == "ok"
+    threads[0].start()
+    threads[0].join(20)
+    assert (seen, [limit.peek(subject=C).remaining for limit in (slots, failures)]) == ([1], [2, 3])
+
+
 def test_a_context_that_is_only_pushed_is_no_first_request(app: Flask, warnings: list[str]) -> None:
     """Building a URL before the views are there says nothing about limits that cover nothing yet."""
     limiter = VenueLimit(app, storage=MemoryStorage())
