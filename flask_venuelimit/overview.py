@@ -62,7 +62,7 @@ def shares(state: AppState) -> list[Share]:
     limits = state.declared.limits
     covering = _covering(state)
     busy = {share.bucket.limit for share in covering}
-    idle = [_by_hand(state, limit) for limit in limits if limit.name and limit not in busy]
+    idle = [share for limit in limits if limit.name and limit not in busy for share in _by_hand(state, limit)]
     # a view may carry a limit of another VenueLimit, which nobody declared here
     order = {limit: position for position, limit in enumerate(limits)}
     return sorted([*covering, *idle], key=lambda share: order.get(share.bucket.limit, len(limits)))
@@ -94,7 +94,8 @@ def forget(state: AppState, subject: Subject, names: Collection[str] = ()) -> No
     who = state.detached_visit().who
     whose = who.in_its_bucket(subject)
     known = [share for share in _concerning(state, subject, names) if not _out_of_reach(share)]
-    state.till.forget(who, [share.bucket for share in known], whose)
+    buckets = [bucket for share in known for bucket in _of_each_method(state, share.bucket)]
+    state.till.forget(who, buckets, whose)
 
 
 def _concerning(state: AppState, subject: Subject, names: Collection[str]) -> list[Share]:
@@ -169,8 +170,20 @@ def _requests(state: AppState) -> Iterator[tuple[str | None, str]]:
         yield None, method
 
 
-def _by_hand(state: AppState, limit: Limit) -> Share:
-    """The bucket of a limit that covers nothing, and is asked by hand."""
-    own = "GET" if limit.terms.per_method else None
-    bucket = Bucket.of(limit, limit.name or UNMATCHED, limit.terms.cost, "GET", state.settings.limits)
-    return Share(bucket, own, [])
+def _by_hand(state: AppState, limit: Limit) -> list[Share]:
+    """The buckets of a limit that covers nothing, and is asked by hand, in requests or in none."""
+    methods: list[str | None] = [None]
+    if limit.terms.per_method:
+        methods = [*sorted({"GET"}.union(method for endpoint, method in _requests(state) if endpoint))]
+    return [Share(_bucket(state, limit, limit.name or UNMATCHED, method), method, []) for method in methods]
+
+
+def _bucket(state: AppState, limit: Limit, name: str, method: str | None) -> Bucket:
+    return Bucket.of(limit, name, limit.terms.cost, method or "GET", state.settings.limits)
+
+
+def _of_each_method(state: AppState, bucket: Bucket) -> list[Bucket]:
+    """A limit's bucket, and where each method has its own, all: by hand each may have been charged."""
+    if not bucket.limit.terms.per_method:
+        return [bucket]
+    return [_bucket(state, bucket.limit, bucket.name, method) for method in sorted(state.methods())]

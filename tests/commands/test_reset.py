@@ -58,6 +58,30 @@ def test_every_method_is_reset(app: Flask, limiter: VenueLimit, flask: Flasks) -
     assert flask("reset", "--user", "42").lines[1:] == ["each (GET) 5 of 5 left", "each (PUT) 5 of 5 left"]
 
 
+def test_a_limit_by_hand_is_reset_for_every_method(app: Flask, limiter: VenueLimit, flask: Flasks) -> None:
+    """Where each method has a bucket of its own, each request charges its method's, covered or not."""
+    each = limiter.limit("5/minute", name="each", key=by_user, per_method=True)
+    app.add_url_rule("/each", "each", lambda: str(each.hit().remaining), methods=["GET", "PUT"])
+    guest = signed_in(app, user_id="42")
+    assert [guest.open("/each", method=method).text for method in ("PUT", "PUT", "GET")] == ["4", "3", "4"]
+    assert "each (PUT) 3 of 5 left all of it in 60 s" in flask("status", "--user", "42").lines
+    assert "each (PUT) 5 of 5 left" in flask("reset", "--user", "42").lines
+    assert guest.put("/each").text == "4"
+
+
+def test_a_limit_that_covers_one_method_is_reset_where_another_is_charged_by_hand(
+    app: Flask, limiter: VenueLimit, flask: Flasks
+) -> None:
+    """What nobody can tell from the routes is forgotten all the same."""
+    each = limiter.limit("5/minute", name="each", key=by_user, per_method=True)
+    app.add_url_rule("/each", "each", each(lambda: "ok"))
+    app.add_url_rule("/hand", "hand", lambda: str(each.hit().remaining), methods=["PUT"])
+    guest = signed_in(app, user_id="42")
+    assert guest.put("/hand").text == "4"
+    flask("reset", "--user", "42")
+    assert guest.put("/hand").text == "4"
+
+
 def test_what_stays_is_said(app: Flask, limiter: VenueLimit, flask: Flasks) -> None:
     """Counters of a policy that requests tell cannot be found from here."""
     limiter.limit(lambda: request.args["policy"], name="told", key=by_user)
