@@ -11,9 +11,10 @@ from flask import Flask, Request
 from .addresses import SHARED_KINDS, normalise
 from .callbacks import call_or_log, is_true, logger
 from .declarations import Declarations
-from .keys import Key, Subject, by_ip, subject_of
+from .keys import Key, by_ip
 from .lookout import Lookout
 from .settings import Settings
+from .subjects import Subject, subject_of
 
 #: Stands for everybody where there is no request to ask.
 NO_REQUEST = Subject("no-request-scope", "no-request-scope")

@@ -16,7 +16,6 @@ from .callbacks import logger
 from .checks import switch
 from .decisions import Cell, Charge, Decision, Receipt, counted, denied, pause_of, uncounted
 from .headers import Shown
-from .keys import Subject
 from .policies import as_policies
 from .refusal_log import RefusalLog
 from .refusals import LimiterUnavailable, RateLimited
@@ -25,6 +24,7 @@ from .signals import limit_refused, tell
 from .slots import give_back
 from .storage import Counting
 from .storage.together import only_failures
+from .subjects import Subject
 
 
 class Hit(NamedTuple):

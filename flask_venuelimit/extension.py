@@ -14,7 +14,7 @@ from .declarations import Declarations, Loader
 from .diagnosis import Finding, diagnose
 from .errors import ConfigurationError
 from .hooks import Hooks
-from .keys import Key, Stage, Subject, as_key, by_identity, by_ip
+from .keys import Key, Stage, as_key, by_identity, by_ip
 from .limits import Limit, Target
 from .manifest import manifest
 from .overview import Standing, forget, standings
@@ -25,6 +25,7 @@ from .settings import Settings, read_settings, unknown_settings
 from .state import EXTENSION, AppState, current_request
 from .storage import Storage, as_storage, open_storage
 from .storage.memory import MemoryStorage
+from .subjects import Subject
 from .terms import Cost, Terms, as_methods, as_plan
 from .visits import succeeded
 

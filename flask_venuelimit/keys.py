@@ -7,18 +7,16 @@ Every key ends in the address. What each of them proves is told in the docs, und
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Protocol
-from uuid import UUID
 
 from flask import request
 
 from .callbacks import accept, alike
 from .errors import ConfigurationError
+from .subjects import Subject, is_word, subject_of
 
 
 class Stage(IntEnum):
@@ -28,105 +26,6 @@ class Stage(IntEnum):
     FRONT = 1
     #: Once the app has had its say, right before the view.
     VIEW = 2
-
-
-class Subject:
-    """Somebody who has a bucket: a kind and one or more parts.
-
-    :param kind: what sort of identity it is: ``"user"``, ``"participant"``, ``"ip"``; shown in logs.
-    :param parts: text, whole numbers, UUIDs or subjects. An int and its decimal text are the same.
-    :raises ValueError: the kind is no word, a part is of another type, or there is none.
-    """
-
-    __slots__ = ("_digested", "kind", "parts")
-
-    kind: str
-    parts: tuple[str | Subject, ...]
-    _digested: tuple[bytes, str] | None
-
-    def __init__(self, kind: str, *parts: object) -> None:
-        if not _is_word(kind):
-            raise ValueError(f"a subject's kind is {kind!r}. Use a short word of printable ASCII.")
-        made = tuple(_part(part) for part in parts)
-        if not made or None in made:
-            raise ValueError(
-                f"a subject of kind {kind!r} needs parts that are text, whole numbers or UUIDs, none of "
-                f"them empty; got {', '.join(type(part).__name__ for part in parts) or 'none'}"
-            )
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "parts", made)
-        object.__setattr__(self, "_digested", None)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Subject does not change")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Subject):
-            return NotImplemented
-        return self.kind == other.kind and self.parts == other.parts
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.parts))
-
-    def __repr__(self) -> str:
-        # the parts are somebody's identity; they stay out of logs and tracebacks
-        return f"<Subject {self.kind}>"
-
-    def digest(self, salt: bytes) -> str:
-        """Name this subject without telling who it is.
-
-        :returns: 22 characters of base64url: 128 bits of an HMAC-SHA-256 over the kind and the parts,
-            their boundaries kept.
-        """
-        if self._digested is None or self._digested[0] is not salt:
-            mac = hmac.digest(salt, self._encoded(), "sha256")
-            text = base64.urlsafe_b64encode(mac[:16])[:22].decode()
-            object.__setattr__(self, "_digested", (salt, text))
-        return self._digested[1]  # type: ignore[index]
-
-    def _encoded(self) -> bytes:
-        pieces = [self.kind.encode("utf-8", "surrogatepass")]
-        for part in self.parts:
-            if isinstance(part, Subject):
-                pieces.append(part._encoded())
-            else:
-                # the sign tells a text that looks like an encoded subject from a subject
-                pieces.append(b"=" + part.encode("utf-8", "surrogatepass"))
-        # lengths in front, so that ("a:b", "c") and ("a", "b:c") stay apart
-        return b"".join(b"%d:%s" % (len(piece), piece) for piece in pieces)
-
-
-def _part(value: object) -> str | Subject | None:
-    """Text of one part, an enumeration's member by what it is equal to; None where it says nothing."""
-    if isinstance(value, Subject):
-        return value
-    if isinstance(value, str):
-        return str.__str__(value) or None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int.__repr__(value)
-    return str(value) if isinstance(value, UUID) else None
-
-
-def _is_word(kind: object) -> bool:
-    return isinstance(kind, str) and kind != "" and kind.isascii() and kind.isprintable()
-
-
-def subject_of(kind: str, answer: object) -> Subject | None:
-    """Make a subject of what a key's function returned.
-
-    :param answer: a str, an int, a UUID, a tuple of these, a Subject or None. Empty text counts as
-        None, 0 does not.
-    :raises TypeError: it is anything else.
-    """
-    if answer is None or isinstance(answer, Subject):
-        return answer
-    if isinstance(answer, str) and not answer:
-        return None
-    parts = answer if isinstance(answer, tuple) else (answer,)
-    try:
-        return Subject(kind, *parts)
-    except ValueError as error:
-        raise TypeError(str(error)) from None
 
 
 class Asking(Protocol):
@@ -160,7 +59,7 @@ class Key:
     """
 
     def __init__(self, kind: str, resolve: Callable[[], Any], *, stage: Stage = Stage.VIEW) -> None:
-        if not _is_word(kind):
+        if not is_word(kind):
             raise ConfigurationError(f"a key's kind is {kind!r}. Use a short word of printable ASCII.")
         self.kind = kind
         self.resolve = accept(f"the key {kind!r}", resolve)
@@ -182,6 +81,11 @@ class Key:
 
     def __repr__(self) -> str:
         return f"<Key {self.kind}>"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of subject it can name; the address, which stands in where it names nobody, aside."""
+        return frozenset({self.kind})
 
     def stage_for(self, identities: Identities) -> Stage:
         """When this key can be known in an app of this limiter."""
@@ -226,6 +130,10 @@ class _FirstKnown(_Combined):
     """``a | b``: the first that is known."""
 
     sign = "|"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return self.one.kinds | self.other.kinds
 
     def subject(self, asking: Asking) -> Subject | None:
         return asking.ask(self.one) or asking.ask(self.other)

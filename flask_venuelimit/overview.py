@@ -9,9 +9,9 @@ from .buckets import Bucket
 from .charging import Entry, Hit
 from .coverage import UNMATCHED, cover
 from .decisions import Decision
-from .keys import Key, Subject, _FirstKnown
 from .limits import Limit
 from .page import views as page_views
+from .subjects import Subject
 from .terms import Cost
 
 if TYPE_CHECKING:
@@ -120,12 +120,7 @@ def _check(every: Iterable[Share], subject: Subject, name: str) -> None:
 
 def _names(share: Share, subject: Subject) -> bool:
     """Whether a limit's key can name such a subject; every key ends in the address."""
-    return subject.kind == "ip" or subject.kind in _kinds(share.bucket.limit.terms.key)
-
-
-def _kinds(key: Key) -> set[str]:
-    """The kinds of subject that a key names: those of ``a | b`` are a's and b's."""
-    return _kinds(key.one) | _kinds(key.other) if isinstance(key, _FirstKnown) else {key.kind}
+    return subject.kind == "ip" or subject.kind in share.bucket.limit.terms.key.kinds
 
 
 def _out_of_reach(share: Share) -> str:

@@ -14,12 +14,12 @@ from .charging import Entry, Hit, Till, told_cost
 from .coverage import Coverage, covers_method
 from .decisions import Decision, Receipt, longest_wait
 from .headers import limit_state
-from .keys import Subject
 from .limits import Application, Limit, Stack
 from .lookout import Lookout
 from .page.views import protect
 from .refusals import Refusal, finish, is_redirect
 from .slots import Held
+from .subjects import Subject
 from .terms import Terms
 
 

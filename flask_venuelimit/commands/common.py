@@ -11,7 +11,7 @@ import click
 from flask import current_app
 
 from ..errors import ConfigurationError
-from ..keys import Subject
+from ..subjects import Subject
 
 if TYPE_CHECKING:
     from ..extension import VenueLimit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from flask.cli import with_appcontext
 
-from ..keys import Subject
+from ..subjects import Subject
 from .common import about_somebody, limiter
 from .status import show
 

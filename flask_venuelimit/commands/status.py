@@ -9,8 +9,8 @@ from typing import NoReturn
 import click
 from flask.cli import with_appcontext
 
-from ..keys import Subject
 from ..overview import Standing
+from ..subjects import Subject
 from .common import about_somebody, limiter, table
 
 
