@@ -159,6 +159,8 @@ class VenueLimit:
             refund_if=refund_if,
             message=message,
         )
+        if name is None and has_request_context():
+            self._runtime.warn_of_request(terms.spelling)
         return self._declared.declare(terms, self._runtime)
 
     def failures(self, policy: PolicyLike, *, name: str, key: KeyLike = by_ip, **terms: Any) -> Limit:

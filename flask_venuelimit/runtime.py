@@ -139,6 +139,17 @@ class Runtime:
         request = _request_to(state)
         return state.detached_visit() if request is None else state.visit(request)
 
+    def warn_of_request(self, policies: str) -> None:
+        """Warn, once, of a limit without a name that a request declares: nothing ties it to the last one."""
+        if "in a request" not in self._warned:
+            self._warned.add("in a request")
+            logger.warning(
+                "a limit without a name (%s) is declared inside a request: each request makes another one, of "
+                "which nothing is used, so it refuses nobody. Declare it once, where the limiter is made, or "
+                "give it a name.",
+                policies,
+            )
+
     def _warn_of_no_app(self, effect: str) -> None:
         """Warn, once for each effect, that no app of ours is at hand."""
         if effect not in self._warned:

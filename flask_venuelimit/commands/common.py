@@ -81,6 +81,12 @@ def _give_up(why: str) -> None:
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Lay out rows in columns that line up; the last one is ragged."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def one_line(text: str) -> str:
+    """A text without what would break its line: an endpoint may be called anything."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -10,7 +10,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-from .common import limiter, plain_errors
+from .common import limiter, one_line, plain_errors
 
 if TYPE_CHECKING:
     from ..diagnosis import Finding
@@ -33,7 +33,7 @@ def doctor(shape: str) -> None:
 
 def _show(findings: Sequence[Finding]) -> None:
     for finding in findings:
-        click.echo(f"{finding.code} {finding.severity}: {finding.what}")
+        click.echo(f"{finding.code} {finding.severity}: {one_line(finding.what)}")
         click.echo(f"  Why:    {finding.why}")
         click.echo(f"  Change: {finding.change}\n")
     click.echo(f"{current_app.name}: {_sum(findings)}")

@@ -128,3 +128,17 @@ def test_a_misspelt_setting_is_warned_about(app: Flask, warnings: list[str]) -> 
     assert warnings == [
         "VENUELIMIT_HEADER is not a setting of flask_venuelimit; did you mean VENUELIMIT_HEADERS?"
     ]
+
+
+def test_a_limit_without_a_name_that_requests_declare_is_warned_about(
+    app: Flask, limiter: VenueLimit, warnings: list[str]
+) -> None:
+    """Each request would make another one, and none of them refuse; one with a name is the same each time."""
+    app.add_url_rule("/unnamed", "unnamed", lambda: str(limiter.limit("1/minute").hit().allowed))
+    app.add_url_rule("/named", "named", lambda: str(limiter.limit("1/minute", name="it").hit().allowed))
+    assert [caller(app).get("/named").text for _ in range(2)] == ["True", "False"]
+    assert about(warnings, "inside a request") == []
+    statuses(caller(app), "/unnamed", 3)
+    (warning,) = about(warnings, "inside a request")
+    assert "without a name (1/minute)" in warning
+    assert "give it a name" in warning

@@ -148,3 +148,10 @@ def test_a_limit_of_another_limiter_is_listed_last(app: Flask, flask: Flasks) ->
     other = VenueLimit().limit("5/minute", name="other", key=by_ip)
     app.add_url_rule("/other", "other", other(lambda: "ok"))
     assert flask("list").lines[-1] == "other 5/minute ip front GET other"
+
+
+def test_an_endpoint_breaks_no_line(app: Flask, limiter: VenueLimit, flask: Flasks) -> None:
+    """Flask lets an endpoint be any text; a row stays a row."""
+    odd = limiter.limit("5/minute", name="odd", key=by_ip)
+    app.add_url_rule("/odd", "two\nlines\x1b[2J", odd(lambda: "ok"))
+    assert flask("list").lines[-1] == r"odd 5/minute ip front GET two\nlines\x1b[2J"
