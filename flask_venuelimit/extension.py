@@ -138,11 +138,6 @@ class VenueLimit:
         :raises ValueError: a policy is malformed.
         :raises ConfigurationError: anything else cannot be kept.
         """
-        if per_address is not None and key is by_ip:
-            raise ConfigurationError(
-                "per_address is the policy for requests whose key knows nobody, but by_ip always names the "
-                "address. Leave it out, or choose a key such as by_participant."
-            )
         terms = Terms(
             name=name,
             plan=as_plan(policy),
@@ -159,8 +154,7 @@ class VenueLimit:
             refund_if=refund_if,
             message=message,
         )
-        if name is None and has_request_context():
-            self._runtime.warn_of_request(terms.spelling)
+        self._runtime.look_at(terms)
         return self._declared.declare(terms, self._runtime)
 
     def failures(self, policy: PolicyLike, *, name: str, key: KeyLike = by_ip, **terms: Any) -> Limit:

@@ -14,7 +14,7 @@ from .declarations import Declarations
 from .errors import ConfigurationError
 from .limits import Application, Limit, Stack
 from .state import AppState, state_of
-from .terms import Cost
+from .terms import Cost, Terms
 from .visits import Visit
 
 
@@ -139,15 +139,15 @@ class Runtime:
         request = _request_to(state)
         return state.detached_visit() if request is None else state.visit(request)
 
-    def warn_of_request(self, policies: str) -> None:
+    def look_at(self, terms: Terms) -> None:
         """Warn, once, of a limit without a name that a request declares: nothing ties it to the last one."""
-        if "in a request" not in self._warned:
+        if terms.name is None and has_request_context() and "in a request" not in self._warned:
             self._warned.add("in a request")
             logger.warning(
-                "a limit without a name (%s) is declared inside a request: each request makes another one, of "
-                "which nothing is used, so it refuses nobody. Declare it once, where the limiter is made, or "
-                "give it a name.",
-                policies,
+                "a limit without a name (%s) is declared inside a request: each request makes another one, "
+                "of which nothing is used, so it refuses nobody. Declare it once, where the limiter is made, "
+                "or give it a name.",
+                terms.spelling,
             )
 
     def _warn_of_no_app(self, effect: str) -> None:

@@ -12,7 +12,7 @@ from flask import Response
 from . import checks
 from .callbacks import accept, alike
 from .errors import ConfigurationError
-from .keys import Key
+from .keys import Key, by_ip
 from .policies import Policy, as_policies
 
 Cost = int | Callable[[], Any]
@@ -52,6 +52,11 @@ class Terms:
     def __post_init__(self) -> None:
         check_name(self.name)
         check_message(self.message)
+        if self.per_address and self.key is by_ip:
+            raise ConfigurationError(
+                "per_address is the policy for requests whose key knows nobody, but by_ip always names the "
+                "address. Leave it out, or choose a key such as by_participant."
+            )
         self.check(self.cost)
         for what in ("per_method", "shadow", "per_process", "budget"):
             if not isinstance(value := getattr(self, what), bool):
