@@ -12,7 +12,7 @@ from ..storage.redis import RedisStorage
 from ..storage.sketch import SketchStorage
 
 #: How many keys a scratch store in memory holds at most, and how many mebibytes where it sketches.
-MOST_KEYS = 1_000
+MOST_KEYS = 400
 MOST_MEBIBYTES = 1
 #: How many keys are removed with one command.
 _AT_ONCE = 500

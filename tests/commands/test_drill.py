@@ -58,7 +58,7 @@ def test_what_is_shown_of_a_shared_address() -> None:
         f"{seconds} s" for seconds in range(120, 200)
     }
     assert said(answer, "memory", "it") == (
-        "ok: 3000 others come: 1000 keys held in memory, of at most 1000; who was refused still is"
+        "ok: 1200 others come: 400 keys held in memory, of at most 400; who was refused still is"
     )
 
 
