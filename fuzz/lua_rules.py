@@ -22,10 +22,10 @@ TESTS = [
     f"tests/storage/test_{name}.py"
     for name in (
         *("timelines", "clock_back", "refunds", "concurrency", "leaky_bucket", "contract", "redis"),
-        *("sliding_log", "rules", "acl", "model"),
+        *("sliding_log", "rules", "script", "acl", "model"),
     )
 ]
-#: What memory does, what needs several servers, and the text of the Lua itself say nothing of a mutant.
+#: What memory does, and what needs several servers, says nothing of a mutant.
 COMMAND = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS]
 COMMAND += ["-k", "not (memory- or cluster or sentinel or forked or spawn or languages)"]
 SECONDS = 120
