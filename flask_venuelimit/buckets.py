@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -52,6 +52,12 @@ class Bucket(NamedTuple):
         address = _planned(scope, terms.per_address) or own
         lasts = terms.refund_if is not None or _may_hold(own) or _may_hold(address)
         return cls(limit, name, cost, scope, own, address, lasts)
+
+    def of_each(self, methods: Iterable[str], plans: Mapping[str, Plan]) -> list[Bucket]:
+        """This bucket; where each method has one of its own, those of all these methods."""
+        if not self.limit.terms.per_method:
+            return [self]
+        return [Bucket.of(self.limit, self.name, self.cost, method, plans) for method in methods]
 
 
 def _planned(scope: str, plan: Plan) -> Cells | Callable[[], Any]:

@@ -69,11 +69,9 @@ class Coverage:
     def buckets_of(self, limit: Limit, methods: Iterable[str]) -> list[Bucket]:
         """This limit's bucket for a call by hand, and where each method has its own, those of all of them."""
         bucket = self.find(limit)
-        if not limit.terms.per_method:
-            return [bucket or self._own(limit, self.method)]
-        if bucket is None:
+        if bucket is None and limit.terms.per_method:
             return [self._own(limit, method) for method in methods]
-        return [Bucket.of(limit, bucket.name, bucket.cost, method, self.plans) for method in methods]
+        return (bucket or self._own(limit, self.method)).of_each(methods, self.plans)
 
     def _own(self, limit: Limit, method: str) -> Bucket:
         """The bucket of a limit that covers nothing here; one without a name shares it with no other."""

@@ -94,7 +94,9 @@ def forget(state: AppState, subject: Subject, names: Collection[str] = ()) -> No
     who = state.detached_visit().who
     whose = who.in_its_bucket(subject)
     known = [share for share in _concerning(state, subject, names) if not _out_of_reach(share)]
-    buckets = [bucket for share in known for bucket in _of_each_method(state, share.bucket)]
+    # by hand the bucket of each method may have been charged, whatever requests there are
+    methods, plans = state.methods(), state.settings.limits
+    buckets = [bucket for share in known for bucket in share.bucket.of_each(methods, plans)]
     state.till.forget(who, buckets, whose)
 
 
@@ -170,15 +172,5 @@ def _by_hand(state: AppState, limit: Limit) -> list[Share]:
     methods: list[str | None] = [None]
     if limit.terms.per_method:
         methods = [*sorted({"GET"}.union(method for endpoint, method in _requests(state) if endpoint))]
-    return [Share(_bucket(state, limit, limit.name or UNMATCHED, method), method, []) for method in methods]
-
-
-def _bucket(state: AppState, limit: Limit, name: str, method: str | None) -> Bucket:
-    return Bucket.of(limit, name, limit.terms.cost, method or "GET", state.settings.limits)
-
-
-def _of_each_method(state: AppState, bucket: Bucket) -> list[Bucket]:
-    """A limit's bucket, and where each method has its own, all: by hand each may have been charged."""
-    if not bucket.limit.terms.per_method:
-        return [bucket]
-    return [_bucket(state, bucket.limit, bucket.name, method) for method in sorted(state.methods())]
+    name, cost, plans = limit.name or UNMATCHED, limit.terms.cost, state.settings.limits
+    return [Share(Bucket.of(limit, name, cost, method or "GET", plans), method, []) for method in methods]
