@@ -87,6 +87,11 @@ class Key:
         """The kinds of subject it can name; the address, which stands in where it names nobody, aside."""
         return frozenset({self.kind})
 
+    @property
+    def made_of(self) -> frozenset[str]:
+        """The kinds of the keys that it is put together from."""
+        return frozenset({self.kind})
+
     def stage_for(self, identities: Identities) -> Stage:
         """When this key can be known in an app of this limiter."""
         return self.stage
@@ -121,6 +126,10 @@ class _Combined(Key):
         return self.one == other.one and self.other == other.other
 
     __hash__ = Key.__hash__
+
+    @property
+    def made_of(self) -> frozenset[str]:
+        return self.one.made_of | self.other.made_of
 
     def stage_for(self, identities: Identities) -> Stage:
         return max(self.one.stage_for(identities), self.other.stage_for(identities))

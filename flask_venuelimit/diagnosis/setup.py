@@ -70,6 +70,6 @@ def policies(share: Share) -> list[Policy]:
     return [] if callable(cells) else [policy for _, policy in cells]
 
 
-def kinds(share: Share) -> set[str]:
+def kinds(share: Share) -> frozenset[str]:
     """The kinds of subject that a limit's key is made of."""
-    return set(share.bucket.limit.terms.key.kind.replace("&", "|").split("|"))
+    return share.bucket.limit.terms.key.made_of
