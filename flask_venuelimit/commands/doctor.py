@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 from flask import current_app
 from flask.cli import with_appcontext
 
+from ..diagnosis.findings import SEVERITIES, Finding
 from .common import limiter, one_line, plain_errors
-
-if TYPE_CHECKING:
-    from ..diagnosis import Finding
 
 
 @click.command()
@@ -40,7 +37,7 @@ def _show(findings: Sequence[Finding]) -> None:
 
 
 def _sum(findings: Sequence[Finding]) -> str:
-    counted = {name: sum(each.severity == name for each in findings) for name in ("error", "warning", "note")}
+    counted = {name: sum(each.severity == name for each in findings) for name in SEVERITIES}
     told = [f"{number} {name}{'s' if number > 1 else ''}" for name, number in counted.items() if number]
     if any(finding.matters for finding in findings):
         return f"{', '.join(told)}."

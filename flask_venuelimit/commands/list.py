@@ -7,6 +7,7 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
+from ..coverage import UNMATCHED
 from .common import limiter, plain_errors, table
 
 _HEADINGS = ("limit", "policy", "key", "stage", "covers")
@@ -42,7 +43,7 @@ def _covers(places: list[dict[str, Any]]) -> str:
     """Endpoints with their methods; only what covers everything covers what matches no route."""
     if not places:
         return "nothing"
-    if any(place["endpoint"] == "unmatched" for place in places):
+    if any(place["endpoint"] == UNMATCHED for place in places):
         return "everywhere"
     return ", ".join(f"{'|'.join(place['methods'])} {place['endpoint']}{_cost(place)}" for place in places)
 
